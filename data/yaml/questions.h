@@ -25,6 +25,8 @@ struct YamlQuestion {
   // the name is the writer's choice, such as that of a camera
   bool free_name = false;
   int line = 0;  // of the key in the file; 0: it is not there
+  // what the key means, where the reader says it and asks nothing (YamlNode::Explain)
+  std::string meaning;
 };
 
 // Collects the questions of all readers on this thread while it lives; the innermost of several.

@@ -117,8 +117,14 @@ struct YamlNode::State {
             bool free_name = false) const {
     if (listener == nullptr) return;
     const Item* item = Look(key);
-    listener->push_back({document->name, WithoutNumbers(prefix) + key, allowed, otherwise, optional,
-                         free_name, item ? item->key_line : 0});
+    listener->push_back({document->name,
+                         WithoutNumbers(prefix) + key,
+                         allowed,
+                         otherwise,
+                         optional,
+                         free_name,
+                         item ? item->key_line : 0,
+                         {}});
   }
   // Of a key with a default, whether it is there or not.
   void TellDefault(const std::string& key, const std::string& allowed,
@@ -245,6 +251,12 @@ YamlNode& YamlNode::operator=(YamlNode&&) noexcept = default;
 bool YamlNode::Has(const std::string& key) const {
   state_->Tell(key, {}, std::nullopt, true);
   return state_->Ask(key) != nullptr;
+}
+
+void YamlNode::Explain(const std::string& key, const std::string& meaning) const {
+  if (listener == nullptr) return;
+  state_->Tell(key, {}, std::nullopt, true);
+  listener->back().meaning = meaning;
 }
 
 double YamlNode::Number(const std::string& key, const Range& allowed) const {

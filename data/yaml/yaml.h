@@ -106,6 +106,10 @@ class YamlNode {
   // asked for.
   void Finish() const;
 
+  // Says what a key means to whoever collects the questions of readers (data/yaml/questions.h); the
+  // key stays as unknown as it was.
+  void Explain(const std::string& key, const std::string& meaning) const;
+
   // "file:line" of a key; of the map itself where the key is missing or empty.
   std::string Where(const std::string& key = {}) const;
   // Full name of a key from the top of the document, e.g. "body.side_m".

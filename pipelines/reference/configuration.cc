@@ -78,7 +78,7 @@ std::optional<Reading> ReadAgain(const std::filesystem::path& file,
     const YamlQuestions questions;
     out.means = ByKey(YamlValues(read(), file.string()));
     for (const YamlQuestion& q : questions.all()) {
-      if (q.file != file) continue;
+      if (q.file != file || !q.meaning.empty()) continue;
       if (std::find(out.asked.begin(), out.asked.end(), q.key) == out.asked.end())
         out.asked.push_back(q.key);
       if (q.otherwise) out.defaults.emplace(q.key, *q.otherwise);

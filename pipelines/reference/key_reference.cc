@@ -182,7 +182,8 @@ std::string TakeFrom(std::string& text, std::string_view mark, const std::string
 struct Asked {
   std::vector<std::string> allowed, defaults;
   bool optional = false, present = false;
-  std::string meaning, where;  // and the place that says it
+  std::string meaning, where;  // of a comment, and the place of it
+  std::string said;            // by the reader, where no comment says what this kind adds
 };
 
 class KindBuilder {
@@ -202,6 +203,10 @@ class KindBuilder {
       if (q.file != file) continue;
       const std::string key = WithPlaceholders(q.key, free);
       Asked& asked = Add(key);
+      if (!q.meaning.empty()) {
+        if (asked.said.empty()) asked.said = q.meaning;
+        continue;
+      }
       AddOnce(asked.allowed, AllowedWords(q.allowed));
       if (q.otherwise) AddOnce(asked.defaults, *q.otherwise);
       asked.optional |= q.optional;
@@ -259,7 +264,7 @@ class KindBuilder {
       const Asked& asked = asked_.at(name);
       ReferenceKey key;
       key.key = name;
-      key.meaning = asked.meaning;
+      key.meaning = asked.meaning.empty() ? asked.said : asked.meaning;
       if (const auto before = known.find(Tail(name)); key.meaning.empty() && before != known.end())
         key.meaning = before->second;
       if (!asked.present && IsLeftOut(name, below->second)) continue;
@@ -330,9 +335,8 @@ std::vector<ReferenceKind> MakeReference(const std::filesystem::path& examples) 
 std::string ToMarkdown(const std::vector<ReferenceKind>& reference) {
   std::string out =
       "# Every key of every configuration file\n\n"
-      "Made by `impactlab reference` from what the program reads: do not edit. Text comes from the "
-      "files in `data/reference`, which hold "
-      "every key\n"
+      "Made by `impactlab reference` from what the program reads: do not edit. Meanings come from "
+      "the readers and from comments in `data/reference`, whose files hold every key\n"
       "and run through the same readers. `[]` stands for every entry of a list, `NAME` for names "
       "of your own, such as those of cameras. A "
       "key\n"

@@ -3,12 +3,12 @@
 // ask for.
 //
 // data/reference holds complete files, data/reference/KIND.yaml and KIND-VARIANT.yaml. Reading them
-// tells which keys there are, what each may be and what stands for it where it is missing; a
-// comment beside a key, or right above it, says what it means. A key that a reader asks for and no
-// comment explains is a fault, and so is a key of the files that no reader asks for. A line "#-
-// PATTERN" (`*` stands for anything,
-// [] is left out) leaves keys out that no example holds because another key's comment says what
-// they are.
+// tells which keys there are, what each may be and what stands for it where it is missing. What a
+// key means is said by its reader (pipelines/config/visit.h), or by a comment beside the key, or
+// right above it, which comes first: it may say what a key means in this kind of file. A key that a
+// reader asks for and nothing explains is a fault, and so is a key of the files that no reader asks
+// for. A line "#- PATTERN" (`*` stands for anything, [] is left out) leaves keys out that no example
+// holds because another key's comment says what they are.
 
 #include <filesystem>
 #include <string>
@@ -20,7 +20,7 @@ namespace impactlab {
 struct ReferenceKey {
   // full name; NAME stands for names of one's own, [] for every entry of a list
   std::string key;
-  std::string meaning;    // from the comment
+  std::string meaning;
   std::string unit;       // "m/s"; empty: none
   std::string allowed;    // "number above 0"
   std::string otherwise;  // what stands for it where it is missing, or "required"

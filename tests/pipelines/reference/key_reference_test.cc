@@ -115,16 +115,22 @@ TEST_F(Reference, MissesNoKeyOfTheSources) {
   const std::regex question(
       R"re((?:node|root|map|item|light|given|surface|one|body|columns|sequence|wanted|model|priors|detect)_?(?:\(\))?\.)re"
       R"re((?:Number|Integer|Flag|Text|Choice|Vector|Vectors|Texts|Map|MapOrEmpty|List|Has)\(\s*"([a-z][A-Za-z0-9_]*)")re");
+  // What visits name (pipelines/config/visit.h).
+  const std::regex visit(
+      R"re((?:Number|Count|Flag|Text|Plain|Word|Names|Vector|File|Custom|Map|List|Block)\(\s*"([a-z][A-Za-z0-9_]*)",)re");
   int found = 0;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(kRoot / "pipelines")) {
     const std::string source = entry.path().extension() == ".cc" || entry.path().extension() == ".h"
                                    ? ReadText(entry.path())
                                    : "";
-    if (source.find("YamlNode") == std::string::npos) continue;
-    for (std::sregex_iterator it(source.begin(), source.end(), question), end; it != end;
-         ++it, ++found)
-      EXPECT_TRUE(known.contains((*it)[1])) << entry.path().filename() << " reads " << (*it)[1]
-                                            << ", which no file in data/reference holds";
+    for (const auto& [pattern, mark] :
+         {std::pair(&question, "YamlNode"), std::pair(&visit, "Keys& ")}) {
+      if (source.find(mark) == std::string::npos) continue;
+      for (std::sregex_iterator it(source.begin(), source.end(), *pattern), end; it != end;
+           ++it, ++found)
+        EXPECT_TRUE(known.contains((*it)[1])) << entry.path().filename() << " reads " << (*it)[1]
+                                              << ", which no file in data/reference holds";
+    }
   }
   EXPECT_GT(found, 300);
 }
