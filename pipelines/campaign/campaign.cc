@@ -12,6 +12,7 @@
 #include "data/statistics/statistics.h"
 #include "data/yaml/yaml.h"
 #include "impact/identify/single_impact.h"
+#include "pipelines/config/visit.h"
 #include "pipelines/tables/tables.h"
 
 namespace impactlab {
@@ -118,7 +119,7 @@ Campaign LoadCampaign(const std::filesystem::path& path, const std::filesystem::
   const YamlNode coefficients = root.MapOrEmpty("coefficients");
   if (coefficients.Has("groups"))
     throw coefficients.Fault("groups", "groups", "none: the members are the groups");
-  campaign.coefficients = ParseCoefficients(coefficients);
+  campaign.coefficients = pipelines::ReadKeys<CoefficientOptions>(coefficients);
   campaign.folds = static_cast<int>(root.Integer("folds", campaign.folds, Closed(2, 1000)));
   campaign.seed = static_cast<std::uint64_t>(
       root.Integer("seed", static_cast<std::int64_t>(campaign.seed), NonNegative()));

@@ -167,34 +167,54 @@ Body ParseShape(const YamlNode& node, BodyShape shape, double mass, bool planar,
 
 std::vector<double> Components(const Vector3d& v) { return {v.x(), v.y(), v.z()}; }
 
-// One entry of a FrameCorrection; exactly one of the pointers is set.
+// Keys of bodies in a plane, of those in space, or of both.
+enum class Use { kBoth, kPlanar, kSpatial };
+bool Applies(Use use, bool planar) { return use == Use::kBoth || (use == Use::kPlanar) == planar; }
+
+// One key of a FrameCorrection; exactly one of the pointers is set.
 struct Entry {
   const char* name;
-  double* number = nullptr;
-  bool* flag = nullptr;
-  enum class Use { kBoth, kPlanar, kSpatial } use = Use::kBoth;
+  double* number;
+  bool* flag;
+  const char* meaning;
+  Use use = Use::kBoth;
+  Range allowed = {};
   double sign = 1;  // value in the file = sign * value here
 };
 
 std::vector<Entry> Entries(FrameCorrection& c) {
-  using Use = Entry::Use;
-  return {{"theta_offset_rad", &c.rotation_offset_B.y(), nullptr, Use::kPlanar, -1},
-          {"rotation_offset_x_rad", &c.rotation_offset_B.x(), nullptr, Use::kSpatial},
-          {"rotation_offset_y_rad", &c.rotation_offset_B.y(), nullptr, Use::kSpatial},
-          {"rotation_offset_z_rad", &c.rotation_offset_B.z(), nullptr, Use::kSpatial},
-          {"com_offset_x_m", &c.com_offset_B.x()},
-          {"com_offset_y_m", &c.com_offset_B.y(), nullptr, Use::kSpatial},
-          {"com_offset_z_m", &c.com_offset_B.z()},
-          {"length_scale", &c.length_scale},
-          {"clock_rate", &c.clock_rate},
-          {"mirrored", nullptr, &c.mirrored},
-          {"theta_flipped", nullptr, &c.theta_flipped, Use::kPlanar},
-          {"floor_offset_m", &c.floor_offset},
-          {"floor_tilt_rad", &c.floor_tilt}};
-}
-
-bool Applies(const Entry& entry, bool planar) {
-  return entry.use == Entry::Use::kBoth || (entry.use == Entry::Use::kPlanar) == planar;
+  Vector3d &turn = c.rotation_offset_B, &shift = c.com_offset_B;
+  return {
+      {"theta_offset_rad",
+       &turn.y(),
+       nullptr,
+       "planar: recorded less true angle. Default: 0",
+       Use::kPlanar,
+       {},
+       -1},
+      {"rotation_offset_x_rad", &turn.x(), nullptr,
+       "space: recorded less true attitude, about B_x. Default: 0", Use::kSpatial},
+      {"rotation_offset_y_rad", &turn.y(), nullptr,
+       "recorded less true attitude, about B_y. Default: 0", Use::kSpatial},
+      {"rotation_offset_z_rad", &turn.z(), nullptr,
+       "recorded less true attitude, about B_z. Default: 0", Use::kSpatial},
+      {"com_offset_x_m", &shift.x(), nullptr,
+       "recorded centre less centre of mass, along B_x. Default: 0"},
+      {"com_offset_y_m", &shift.y(), nullptr,
+       "recorded centre less centre of mass, along B_y. Default: 0", Use::kSpatial},
+      {"com_offset_z_m", &shift.z(), nullptr,
+       "recorded centre less centre of mass, along B_z. Default: 0"},
+      {"length_scale", &c.length_scale, nullptr, "recorded lengths over true ones. Default: 1",
+       Use::kBoth, Positive()},
+      {"clock_rate", &c.clock_rate, nullptr, "recorded times over true ones. Default: 1",
+       Use::kBoth, Positive()},
+      {"mirrored", nullptr, &c.mirrored, "the recording is a mirror image"},
+      {"theta_flipped", nullptr, &c.theta_flipped, "planar: theta is counted clockwise",
+       Use::kPlanar},
+      {"floor_offset_m", &c.floor_offset, nullptr,
+       "the true floor lies so much higher than given. Default: 0"},
+      {"floor_tilt_rad", &c.floor_tilt, nullptr, "the true floor is turned by so much. Default: 0",
+       Use::kBoth, Open(-M_PI / 2, M_PI / 2)}};
 }
 
 }  // namespace
@@ -239,54 +259,112 @@ Body ParseBody(const YamlNode& node, bool planar) {
   return body;
 }
 
-Plane ParseFloor(const YamlNode& root, bool planar) {
-  const YamlNode node = root.MapOrEmpty("floor");
-  Plane floor;
-  const std::vector<double> n = node.Vector("normal", 3, {0, 0, 1});
-  floor.normal = Vector3d(n[0], n[1], n[2]);
-  floor.offset = node.Number("offset_m", 0.0);
-  const double length = floor.normal.norm();
-  if (!(length > 0))
-    throw node.Fault("normal", "[0, 0, 0]",
+void VisitFloor(Keys& keys, Plane& floor, bool planar) {
+  keys.Map("floor",
+           "the struck surface, normal . p = offset, the body on the side of the normal. With kind "
+           "markers and without it: the surface of the calibration's world",
+           [&](Keys& k) {
+             std::vector<double> n = Components(floor.normal);
+             k.Vector("normal", n, 3, {}, "out of the surface, of any length");
+             k.Number("offset_m", floor.offset, {},
+                      "of the plane from the origin of W, along the normal");
+             floor.normal = Vector3d(n[0], n[1], n[2]);
+             const double length = floor.normal.norm();
+             k.Check(length > 0, "normal", "[0, 0, 0]",
                      "a direction out of the surface, into the side of the body");
-  if (planar && std::abs(floor.normal.y()) > 1e-9 * length) {
-    throw node.Fault("normal", fmt::format("y = {}", FormatNumber(n[1])),
+             k.Check(!planar || std::abs(n[1]) <= 1e-9 * length, "normal",
+                     fmt::format("y = {}", FormatNumber(n[1])),
                      "y = 0 in planar motion, which runs in the x-z plane");
-  }
-  // A unit vector stays as it is, to the last digit.
-  if (std::abs(length - 1) > 1e-14) floor.normal /= length;
+             // A unit vector stays as it is, to the last digit.
+             if (k.reading() != nullptr && std::abs(length - 1) > 1e-14) floor.normal /= length;
+           });
+}
+
+void VisitFlight(Keys& keys, FlightOptions& flight, bool planar) {
+  std::vector<double> g = Components(flight.gravity_W);
+  keys.Vector("gravity_m_per_s2", g, 3, {},
+              "vector in W. Default: [0, 0, -9.80665]; with kind markers 9.80665 along the gravity "
+              "of the rig");
+  flight.gravity_W = Vector3d(g[0], g[1], g[2]);
+  keys.Check(!planar || g[1] == 0, "gravity_m_per_s2", fmt::format("y = {}", FormatNumber(g[1])),
+             "y = 0 in planar motion, which runs in the x-z plane");
+  keys.Number("drag_per_m", flight.drag_per_m, NonNegative(),
+              "k of quadratic drag dv/dt = g - k abs(v) v");
+}
+
+void VisitCorrection(Keys& keys, const char* key, FrameCorrection& correction, bool planar) {
+  keys.Map(key, "frame errors that are known beforehand and taken out first", [&](Keys& k) {
+    for (const Entry& entry : Entries(correction)) {
+      if (!Applies(entry.use, planar)) continue;
+      if (entry.flag != nullptr) {
+        k.Flag(entry.name, *entry.flag, entry.meaning);
+        continue;
+      }
+      double value = *entry.number == 0 ? 0 : entry.sign * *entry.number;  // never -0
+      k.Stated(true).Number(entry.name, value, entry.allowed, entry.meaning);
+      *entry.number = value == 0 ? 0 : entry.sign * value;
+    }
+  });
+}
+
+Plane ParseFloor(const YamlNode& root, bool planar) {
+  Plane floor;
+  Keys keys(root);
+  VisitFloor(keys, floor, planar);
   return floor;
 }
 
 FlightOptions ParseFlight(const YamlNode& root, bool planar) {
   FlightOptions flight;
-  const std::vector<double> g = root.Vector("gravity_m_per_s2", 3, Components(flight.gravity_W));
-  flight.gravity_W = Vector3d(g[0], g[1], g[2]);
-  if (planar && g[1] != 0)
-    throw root.Fault("gravity_m_per_s2", fmt::format("y = {}", FormatNumber(g[1])),
-                     "y = 0 in planar motion, which runs in the x-z plane");
-  flight.drag_per_m = root.Number("drag_per_m", flight.drag_per_m, NonNegative());
+  Keys keys(root);
+  VisitFlight(keys, flight, planar);
   return flight;
 }
 
-FrameCorrection ParseCorrection(const YamlNode& root, const std::string& key, bool planar) {
-  const YamlNode node = root.MapOrEmpty(key);
+FrameCorrection ParseCorrection(const YamlNode& root, const char* key, bool planar) {
   FrameCorrection correction;
-  for (const Entry& entry : Entries(correction)) {
-    if (!Applies(entry, planar)) continue;
-    if (entry.flag != nullptr) {
-      *entry.flag = node.Flag(entry.name, *entry.flag);
-      continue;
-    }
-    const bool ratio =
-        entry.number == &correction.length_scale || entry.number == &correction.clock_rate;
-    const bool tilt = entry.number == &correction.floor_tilt;
-    if (node.Has(entry.name))
-      *entry.number = entry.sign * node.Number(entry.name, ratio  ? Positive()
-                                                           : tilt ? Open(-M_PI / 2, M_PI / 2)
-                                                                  : Range());
-  }
+  Keys keys(root);
+  VisitCorrection(keys, key, correction, planar);
   return correction;
+}
+
+void VisitColumns(Keys& keys, PoseColumns& columns) {
+  if (keys.reading() == nullptr && columns.names.empty()) return;
+  struct Column {
+    const char* name;
+    const char* meaning;
+    Use use = Use::kBoth;
+  };
+  const Column kColumns[] = {{"t", "time"},
+                             {"x", "place of the centre of mass along W_x"},
+                             {"y", "space: place of the centre of mass along W_y", Use::kSpatial},
+                             {"z", "place of the centre of mass along W_z, upwards"},
+                             {"theta",
+                              "planar: angle, counter-clockwise seen with x right and z up; `none` "
+                              "where the files follow the centre alone",
+                              Use::kPlanar},
+                             {"qw",
+                              "space: scalar of the unit quaternion, body to world; `none` where "
+                              "the files follow the centre alone",
+                              Use::kSpatial},
+                             {"qx", "space: x of the quaternion", Use::kSpatial},
+                             {"qy", "space: y of the quaternion", Use::kSpatial},
+                             {"qz", "space: z of the quaternion", Use::kSpatial}};
+  keys.Map("columns",
+           "Poses: our name of a column and the name in the files; a name there that ends in a "
+           "unit (or a space and a unit) is in that unit.",
+           [&](Keys& k) {
+             if (k.reading() == nullptr) {
+               for (auto& [name, column] : columns.names) k.Text(name.c_str(), column, "");
+               return;
+             }
+             for (const auto& [name, meaning, use] : kColumns) {
+               if (!Applies(use, columns.planar)) continue;
+               std::string column;
+               k.Stated(true).Text(name, column, meaning);
+               if (!column.empty()) columns.names[name] = column;
+             }
+           });
 }
 
 std::vector<std::string> CorrectionNames() {
@@ -304,10 +382,20 @@ std::string YamlLine(int level, std::string_view key, double value) {
   return YamlWord(level, key, FormatNumber(value));
 }
 
-std::string YamlLine(int level, std::string_view key, const std::vector<double>& values) {
+std::string Bracketed(const std::vector<double>& values) {
   std::vector<std::string> words;
   for (const double value : values) words.push_back(FormatNumber(value));
-  return YamlWord(level, key, "[" + JoinNames(words) + "]");
+  return "[" + JoinNames(words) + "]";
+}
+
+std::string QuotedList(const std::vector<std::string>& texts) {
+  std::vector<std::string> quoted;
+  for (const std::string& text : texts) quoted.push_back(YamlQuote(text));
+  return "[" + JoinNames(quoted) + "]";
+}
+
+std::string YamlLine(int level, std::string_view key, const std::vector<double>& values) {
+  return YamlWord(level, key, Bracketed(values));
 }
 
 std::string BodyYaml(const Body& body) {
@@ -362,27 +450,24 @@ std::string BodyYaml(const Body& body) {
 }
 
 std::string FloorYaml(const Plane& floor) {
-  return "floor:\n" + YamlLine(1, "normal", Components(floor.normal)) +
-         YamlLine(1, "offset_m", floor.offset);
+  Plane copy = floor;
+  Keys keys(0);
+  VisitFloor(keys, copy, false);
+  return keys.text();
 }
 
 std::string FlightYaml(const FlightOptions& flight) {
-  return YamlLine(0, "gravity_m_per_s2", Components(flight.gravity_W)) +
-         YamlLine(0, "drag_per_m", flight.drag_per_m);
+  FlightOptions copy = flight;
+  Keys keys(0);
+  VisitFlight(keys, copy, false);
+  return keys.text();
 }
 
-std::string CorrectionYaml(const std::string& key, const FrameCorrection& correction, bool planar) {
-  std::string out = key + ":\n";
+std::string CorrectionYaml(const char* key, const FrameCorrection& correction, bool planar) {
   FrameCorrection copy = correction;
-  for (const Entry& entry : Entries(copy)) {
-    if (!Applies(entry, planar)) continue;
-    if (entry.flag != nullptr) {
-      out += YamlFlag(1, entry.name, *entry.flag);
-    } else {
-      out += YamlLine(1, entry.name, *entry.number == 0 ? 0 : entry.sign * *entry.number);
-    }
-  }
-  return out;
+  Keys keys(0);
+  VisitCorrection(keys, key, copy, planar);
+  return keys.text();
 }
 
 }  // namespace impactlab::pipelines

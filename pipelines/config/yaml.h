@@ -9,6 +9,7 @@
 #include "data/yaml/yaml.h"
 #include "impact/body/body.h"
 #include "impact/body/free_flight.h"
+#include "pipelines/config/visit.h"
 #include "reconstruction/pose/pose_recording.h"
 
 namespace impactlab::pipelines {
@@ -17,20 +18,29 @@ namespace impactlab::pipelines {
 // mass or from its shape.
 Body ParseBody(const YamlNode& node, bool planar);
 // The `floor` map; level at height 0 where it is missing. The normal is made a unit vector.
-Plane ParseFloor(const YamlNode& root, bool planar);
+void VisitFloor(Keys& keys, Plane& floor, bool planar);
 // Keys gravity_m_per_s2 and drag_per_m of the document.
-FlightOptions ParseFlight(const YamlNode& root, bool planar);
+void VisitFlight(Keys& keys, FlightOptions& flight, bool planar);
 // A map of frame errors such as `correction`; no errors where it is missing.
-FrameCorrection ParseCorrection(const YamlNode& root, const std::string& key, bool planar);
+void VisitCorrection(Keys& keys, const char* key, FrameCorrection& correction, bool planar);
+// The `columns` map: our names of columns, and the names in the files.
+void VisitColumns(Keys& keys, PoseColumns& columns);
 
 // Names of the single entries of a FrameCorrection, as in audit evidence and as keys in files.
 std::vector<std::string> CorrectionNames();
 
-// YAML of the same parts, each ending in a newline; the parsers read them back to the same values.
-std::string BodyYaml(const Body& body);
+// The same read from a document, and written as YAML that ends in a newline.
+Plane ParseFloor(const YamlNode& root, bool planar);
+FlightOptions ParseFlight(const YamlNode& root, bool planar);
+FrameCorrection ParseCorrection(const YamlNode& root, const char* key, bool planar);
 std::string FloorYaml(const Plane& floor);
 std::string FlightYaml(const FlightOptions& flight);
-std::string CorrectionYaml(const std::string& key, const FrameCorrection& correction, bool planar);
+std::string CorrectionYaml(const char* key, const FrameCorrection& correction, bool planar);
+std::string BodyYaml(const Body& body);
+
+// "[1, 2]" and "[\"a\", \"b\"]".
+std::string Bracketed(const std::vector<double>& values);
+std::string QuotedList(const std::vector<std::string>& texts);
 
 // "key: value" lines, indented by two spaces for every level.
 std::string YamlLine(int level, std::string_view key, double value);

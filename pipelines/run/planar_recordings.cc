@@ -10,13 +10,14 @@
 #include "data/files/table.h"
 #include "data/files/text.h"
 #include "pipelines/config/named_places.h"
+#include "pipelines/config/visit.h"
 #include "pipelines/config/yaml.h"
 
 namespace impactlab {
 namespace {
 
-using pipelines::YamlLine;
-using pipelines::YamlWord;
+using pipelines::Keys;
+using pipelines::Need;
 
 std::vector<PlanePoint> ReadPlanePoints(const std::filesystem::path& path) {
   const Table table = ReadCsv(path, {.text_columns = {"name"}, .is_text = {}});
@@ -26,6 +27,32 @@ std::vector<PlanePoint> ReadPlanePoints(const std::filesystem::path& path) {
     points[i].q = {table.Column("x_px")[i], table.Column("y_px")[i]};
   }
   return points;
+}
+
+// The camera of the rig that the source names, or its only one.
+RigCamera CameraOf(const YamlNode& node, const PlanarSource& source) {
+  const CameraRig rig = RigFromYaml(source.rig);
+  std::vector<std::string> cameras;
+  for (const RigCamera& camera : rig.cameras) cameras.push_back(camera.name);
+  const auto at = source.camera.empty() && cameras.size() == 1
+                      ? cameras.begin()
+                      : std::find(cameras.begin(), cameras.end(), source.camera);
+  if (at == cameras.end())
+    throw node.Fault("camera", source.camera.empty() ? "none" : Excerpt(source.camera),
+                     "one of " + JoinNames(cameras));
+  return rig.cameras[static_cast<std::size_t>(at - cameras.begin())];
+}
+
+// The view of the points in the plane, from a camera at x, z and a distance [m].
+PlaneView ViewOf(const YamlNode& node, const PlanarSource& source,
+                 const std::vector<double>& camera) {
+  try {
+    return ViewFromPoints(ReadPlanePoints(source.points), source.point_sd, {camera[0], camera[1]},
+                          camera[2]);
+  } catch (const ConfigError& error) {
+    throw node.Fault("plane_points", fmt::format("{}: {}", source.points.string(), error.what()),
+                     "points of the plane of motion");
+  }
 }
 
 // How well the common factor of all distances is known: by the homography, and by the depth of the
@@ -42,72 +69,46 @@ double ScaleSd(const PlanarSource& source, const std::vector<PosedRecording>& re
 
 }  // namespace
 
-PlanarSource ParsePlanarSource(const YamlNode& node) {
-  PlanarSource out;
-  for (const auto& [name, place] :
-       pipelines::NamedPlaces(node, 2, 2, "two or more: a planar pose needs them"))
-    out.layout.push_back({name, Eigen::Vector2d(place[0], place[1])});
-  out.camera = node.Has("camera") ? node.Text("camera") : "";
+void Visit(Keys& keys, PlanarSource& o) {
+  const YamlNode* const node = keys.reading();
+  pipelines::VisitMarkerPlaces(keys, o.layout, 2, "two or more: a planar pose needs them");
+  keys.Stated(!o.camera.empty())
+      .Text("camera", o.camera, "planar: which camera, where the rig or the tracks have several");
   // No default: 0 would be a claim that somebody has to make.
-  out.off.depth_sd = node.Number("depth_sd_m", NonNegative());
-  out.off.tilt_sd = node.Number("tilt_sd_rad", Closed(0, 1));
-  out.max_rms = node.Number("max_rms_m", out.max_rms, Positive());
-  if (node.Has("rig") == node.Has("plane_points"))
-    throw node.Fault("rig",
-                     node.Has("rig") ? "a rig and plane_points" : "neither a rig nor plane_points",
-                     "one of them");
-  if (node.Has("rig")) {
-    out.rig = node.Folder() / node.Text("rig");
-    const CameraRig rig = RigFromYaml(out.rig);
-    std::vector<std::string> cameras;
-    for (const RigCamera& camera : rig.cameras) cameras.push_back(camera.name);
-    const auto at = out.camera.empty() && cameras.size() == 1
-                        ? cameras.begin()
-                        : std::find(cameras.begin(), cameras.end(), out.camera);
-    if (at == cameras.end())
-      throw node.Fault("camera", out.camera.empty() ? "none" : Excerpt(out.camera),
-                       "one of " + JoinNames(cameras));
-    out.view = ViewFromCamera(rig.cameras[static_cast<std::size_t>(at - cameras.begin())],
-                              node.Number("plane_y_m", 0.0));
-    return out;
-  }
-  out.points = node.Folder() / node.Text("plane_points");
-  out.point_sd = node.Number("point_sd_px", out.point_sd, NonNegative());
-  const std::vector<double> camera = node.Vector("camera_m", 3);
-  try {
-    out.view = ViewFromPoints(ReadPlanePoints(out.points), out.point_sd, {camera[0], camera[1]},
-                              camera[2]);
-  } catch (const ConfigError& error) {
-    throw node.Fault("plane_points", fmt::format("{}: {}", out.points.string(), error.what()),
-                     "points of the plane of motion");
-  }
-  return out;
-}
-
-std::string ToYaml(const PlanarSource& source) {
-  const auto quoted = [](const std::filesystem::path& path) {
-    return YamlQuote(std::filesystem::absolute(path).string());
-  };
-  std::vector<std::string> names, rows;
-  for (const PlanarMarker& marker : source.layout) {
-    names.push_back(YamlQuote(marker.name));
-    rows.push_back(
-        fmt::format("[{}, {}]", FormatNumber(marker.p_BM.x()), FormatNumber(marker.p_BM.y())));
-  }
-  std::string out = YamlWord(1, "names", "[" + JoinNames(names) + "]") +
-                    YamlWord(1, "layout_m", "[" + JoinNames(rows) + "]");
-  if (!source.camera.empty()) out += YamlWord(1, "camera", YamlQuote(source.camera));
-  if (!source.rig.empty()) {
-    out += YamlWord(1, "rig", quoted(source.rig)) + YamlLine(1, "plane_y_m", source.view.depth);
+  keys.Number("depth_sd_m", o.off.depth_sd, NonNegative(),
+              "planar: how far bodies may be off the plane of motion", Need::kRequired);
+  keys.Number("tilt_sd_rad", o.off.tilt_sd, Closed(0, 1),
+              "planar: how much their depth may change along their way, before and after the "
+              "impact apart",
+              Need::kRequired);
+  keys.Number("max_rms_m", o.max_rms, Positive(), "");
+  const bool by_rig = node != nullptr ? node->Has("rig") : !o.rig.empty();
+  keys.Check(node == nullptr || by_rig != node->Has("plane_points"), "rig",
+             by_rig ? "a rig and plane_points" : "neither a rig nor plane_points", "one of them");
+  if (by_rig) {
+    keys.File("rig", o.rig, "", Need::kRequired);
+    double depth = o.view.depth;
+    keys.Number("plane_y_m", depth, {},
+                "planar, with a rig: the plane of motion is y = plane_y_m of its W");
+    if (node != nullptr) o.view = ViewFromCamera(CameraOf(*node, o), depth);
   } else {
-    out += YamlWord(1, "plane_points", quoted(source.points)) +
-           YamlLine(1, "point_sd_px", source.point_sd) +
-           YamlLine(1, "camera_m",
-                    std::vector<double>{source.view.foot.x(), source.view.foot.y(),
-                                        source.view.distance});
+    keys.File("plane_points", o.points,
+              "planar, without a rig: CSV with x_m, z_m, x_px, y_px (and name) of four or more "
+              "points in the plane of motion, no three of four on a line",
+              Need::kRequired);
+    keys.Number("point_sd_px", o.point_sd, NonNegative(),
+                "planar, without a rig: error of the images of the points; their residuals count "
+                "where they are larger");
+    keys.Custom(
+        "camera_m",
+        "planar, without a rig: x and z of the camera and its distance from the plane of motion",
+        [&](const YamlNode& map) { o.view = ViewOf(map, o, map.Vector("camera_m", 3)); },
+        [&] {
+          return pipelines::Bracketed({o.view.foot.x(), o.view.foot.y(), o.view.distance});
+        });
   }
-  return out + YamlLine(1, "depth_sd_m", source.off.depth_sd) +
-         YamlLine(1, "tilt_sd_rad", source.off.tilt_sd) + YamlLine(1, "max_rms_m", source.max_rms);
+  keys.WriteOrder({"camera", "rig", "plane_y_m", "plane_points", "point_sd_px", "camera_m",
+                   "depth_sd_m", "tilt_sd_rad", "max_rms_m"});
 }
 
 PoseRecordings ReadPlanarRecordings(const PlanarSource& source,

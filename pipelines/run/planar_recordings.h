@@ -6,12 +6,14 @@
 #include <string>
 #include <vector>
 
-#include "data/yaml/yaml.h"
 #include "pipelines/run/point_recordings.h"
 #include "reconstruction/motion/motion_fit.h"
 #include "reconstruction/motion/planar_camera.h"
 
 namespace impactlab {
+namespace pipelines {
+class Keys;
+}
 
 struct PlanarSource {
   PlaneView view;
@@ -24,10 +26,8 @@ struct PlanarSource {
   double max_rms = 0.005;  // of what the layout may leave in a frame, one coordinate [m]
 };
 
-// Keys of the `recordings` map beside `kind` and `files`; reads the rig or the points. The same as
-// YAML.
-PlanarSource ParsePlanarSource(const YamlNode& recordings);
-std::string ToYaml(const PlanarSource& source);
+// Keys of the `recordings` map beside `kind` and `files`; reads the rig or the points.
+void Visit(pipelines::Keys& keys, PlanarSource& source);
 
 // Every recording of every file. DataError where a name of the layout occurs in no recording.
 PoseRecordings ReadPlanarRecordings(const PlanarSource& source,

@@ -10,22 +10,19 @@
 #include "data/files/table.h"
 #include "data/files/text.h"
 #include "pipelines/config/named_places.h"
+#include "pipelines/config/visit.h"
 #include "pipelines/config/yaml.h"
 
 namespace impactlab {
 namespace {
 
-using pipelines::YamlFlag;
-using pipelines::YamlLine;
-using pipelines::YamlWord;
+using pipelines::EnumWord;
+using pipelines::Keys;
 
-const std::vector<std::string> kNoises = {"flights", "distances", "stated"};
-
-std::string QuotedList(const std::vector<std::string>& names) {
-  std::vector<std::string> quoted;
-  for (const std::string& name : names) quoted.push_back(YamlQuote(name));
-  return "[" + JoinNames(quoted) + "]";
-}
+constexpr EnumWord<PointNoise> kNoises[] = {{PointNoise::kFlights, "flights"},
+                                            {PointNoise::kDistances, "distances"},
+                                            {PointNoise::kStated, "stated"}};
+constexpr EnumWord<UpAxis> kUpAxes[] = {{UpAxis::kX, "x"}, {UpAxis::kY, "y"}, {UpAxis::kZ, "z"}};
 
 double RootMeanSquare(const std::vector<double>& values) {
   double sum = 0;
@@ -48,46 +45,42 @@ void AddFrames(const MarkerPoints& points, const std::vector<int>& frames,
 
 }  // namespace
 
-PointSource ParsePointSource(const YamlNode& node) {
-  PointSource out;
+void Visit(Keys& keys, PointSource& o) {
+  const YamlNode* const node = keys.reading();
+  pipelines::VisitMarkerPlaces(keys, o.layout, 3, "three or more: the pose of a body needs them");
+  keys.Custom(
+      "learned_names", "points: further markers whose places are learned",
+      [&](const YamlNode& map) { o.learned = map.Texts("learned_names", {}); },
+      [&] { return o.learned.empty() ? "" : pipelines::QuotedList(o.learned); });
   std::set<std::string> seen;
-  for (const auto& [name, place] :
-       pipelines::NamedPlaces(node, 3, 3, "three or more: the pose of a body needs them")) {
-    seen.insert(name);
-    out.layout.push_back({name, Eigen::Vector3d(place[0], place[1], place[2])});
-  }
-  out.learned = node.Texts("learned_names", {});
-  for (const std::string& name : out.learned)
-    if (!seen.insert(name).second)
-      throw node.Fault("learned_names", Excerpt(name) + " again",
-                       "names that `names` does not hold, every one once");
-  out.learn = node.Flag("learn_layout", out.learn) || !out.learned.empty();
-  if (node.Has("up_axis")) out.up = UpAxisFromString(node.Choice("up_axis", {"x", "y", "z"}));
-  const std::string noise = node.Choice("noise", node.Has("sd_m") ? "stated" : "flights", kNoises);
-  out.noise =
-      static_cast<PointNoise>(std::find(kNoises.begin(), kNoises.end(), noise) - kNoises.begin());
-  if (out.noise == PointNoise::kStated) out.sd = node.Number("sd_m", Positive());
-  if (out.noise != PointNoise::kStated && node.Has("sd_m"))
-    throw node.Fault("sd_m", "it with noise: " + noise, "it with noise: stated");
-  out.max_rms = node.Number("max_rms_m", out.max_rms, Positive());
-  return out;
-}
-
-std::string ToYaml(const PointSource& source) {
-  std::vector<std::string> names, rows;
-  for (const NamedMarker& marker : source.layout) {
-    names.push_back(marker.name);
-    rows.push_back(fmt::format("[{}, {}, {}]", FormatNumber(marker.p_BM.x()),
-                               FormatNumber(marker.p_BM.y()), FormatNumber(marker.p_BM.z())));
-  }
-  std::string out = YamlWord(1, "names", QuotedList(names)) +
-                    YamlWord(1, "layout_m", "[" + JoinNames(rows) + "]");
-  if (!source.learned.empty()) out += YamlWord(1, "learned_names", QuotedList(source.learned));
-  out += YamlFlag(1, "learn_layout", source.learn);
-  if (source.up) out += YamlWord(1, "up_axis", ToString(*source.up));
-  out += YamlWord(1, "noise", kNoises[static_cast<std::size_t>(source.noise)]);
-  if (source.noise == PointNoise::kStated) out += YamlLine(1, "sd_m", source.sd);
-  return out + YamlLine(1, "max_rms_m", source.max_rms);
+  for (const NamedMarker& marker : o.layout) seen.insert(marker.name);
+  for (const std::string& name : o.learned)
+    keys.Check(seen.insert(name).second, "learned_names", Excerpt(name) + " again",
+               "names that `names` does not hold, every one once");
+  keys.Flag("learn_layout", o.learn,
+            "points: places from all frames of all recordings; those given hold the frame B in the "
+            "least squares");
+  o.learn = o.learn || !o.learned.empty();
+  UpAxis up = o.up.value_or(UpAxis::kX);
+  keys.Stated(o.up.has_value())
+      .Word("up_axis", up, kUpAxes,
+            "points: axis of the files that points up. Default: what a C3D says, else z");
+  if (node != nullptr && node->Has("up_axis")) o.up = up;
+  if (node != nullptr && node->Has("sd_m")) o.noise = PointNoise::kStated;
+  keys.Word("noise", o.noise, kNoises,
+            "points: noise of the poses from the recording's own flights (errors common to all "
+            "markers count), from the rigid distances of all recordings (they do not show), or "
+            "stated. Default: flights; stated with sd_m");
+  if (o.noise == PointNoise::kStated)
+    keys.Number("sd_m", o.sd, Positive(),
+                "points: standard deviation of one coordinate of a marker, with noise: stated",
+                pipelines::Need::kRequired);
+  else
+    keys.Check(node == nullptr || !node->Has("sd_m"), "sd_m",
+               std::string("it with noise: ") + kNoises[static_cast<std::size_t>(o.noise)].word,
+               "it with noise: stated");
+  keys.Number("max_rms_m", o.max_rms, Positive(),
+              "points: what the layout may leave in a frame before it is left out");
 }
 
 namespace {

@@ -7,7 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "data/yaml/yaml.h"
 #include "reconstruction/formats/marker_files.h"
 #include "reconstruction/motion/motion_fit.h"
 #include "reconstruction/pose/layout_distances.h"
@@ -15,6 +14,9 @@
 #include "reconstruction/pose/pose_recording.h"
 
 namespace impactlab {
+namespace pipelines {
+class Keys;
+}
 
 // Recordings of poses in one form, whether the files hold poses, markers in space or markers in a
 // plane.
@@ -70,9 +72,8 @@ struct PointSource {
   double max_rms = 0.005;  // of what the layout leaves in a frame [m]
 };
 
-// Keys of the `recordings` map beside `kind` and `files`, and the same as YAML.
-PointSource ParsePointSource(const YamlNode& recordings);
-std::string ToYaml(const PointSource& source);
+// Keys of the `recordings` map beside `kind` and `files`.
+void Visit(pipelines::Keys& keys, PointSource& source);
 
 // `names` of the recordings, one a file. A file that cannot be read is bad, not an error; DataError
 // where a layout is to be learned and the files do not give it, or a name of the layout occurs in

@@ -10,6 +10,7 @@
 #include "data/files/glob.h"
 #include "data/files/text.h"
 #include "data/statistics/statistics.h"
+#include "pipelines/config/visit.h"
 #include "pipelines/config/yaml.h"
 
 namespace impactlab {
@@ -17,17 +18,36 @@ namespace {
 
 using Eigen::Matrix3d;
 using Eigen::Vector3d;
-using pipelines::YamlLine;
-using pipelines::YamlWord;
-
-Vector3d Direction(const YamlNode& node, const std::string& key) {
-  const std::vector<double> v = node.Vector(key, 3);
-  const Vector3d d(v[0], v[1], v[2]);
-  if (!(d.norm() > 0)) throw node.Fault(key, "a vector of no length", "a direction");
-  return d.normalized();
-}
+using pipelines::Keys;
+using pipelines::Need;
 
 std::vector<double> Components(const Vector3d& v) { return {v.x(), v.y(), v.z()}; }
+
+// Of any length in the file, of length 1 here.
+void VisitDirection(Keys& keys, const char* key, Vector3d& direction, const char* meaning) {
+  std::vector<double> v = Components(direction);
+  keys.Vector(key, v, 3, {}, meaning, Need::kRequired);
+  if (keys.reading() == nullptr) return;
+  direction = Vector3d(v[0], v[1], v[2]);
+  keys.Check(direction.norm() > 0, key, "a vector of no length", "a direction");
+  direction.normalize();
+}
+
+void VisitAxis(Keys& keys, FixedAxis& axis) {
+  std::vector<double> p = Components(axis.p_W);
+  keys.Vector("point_m", p, 3, {}, "a point of the axis", Need::kRequired);
+  axis.p_W = Vector3d(p[0], p[1], p[2]);
+  VisitDirection(keys, "direction", axis.axis_W, "of the axis, of any length");
+  keys.Stated(axis.inertia > 0)
+      .Number("inertia_kg_m2", axis.inertia, Positive(),
+              "moment of inertia about the axis, as measured. Default: from body and the place of "
+              "its centre");
+}
+
+// A glob, from the root of the file system where the folder of the experiment is known.
+std::string FromFolder(const std::filesystem::path& files, const std::filesystem::path& folder) {
+  return files.is_relative() && !folder.empty() ? (folder / files).string() : files.string();
+}
 
 std::string Indented(const std::string& yaml) {
   std::string out;
@@ -54,73 +74,65 @@ std::map<std::string, std::filesystem::path> ByStem(
 
 }  // namespace
 
-SecondBody ParseSecondBody(const YamlNode& node, const std::string& kind) {
-  SecondBody out;
-  out.struck.body = pipelines::ParseBody(node.Map("body"), false);
-  if (!out.struck.body.mass_known)
-    throw node.Map("body").Fault("mass_kg", "none",
-                                 "the mass, which an impact of two bodies depends on");
-  const YamlNode surface = node.Map("surface");
-  out.struck.surface_B = {Direction(surface, "normal"), surface.Number("offset_m")};
-  if (node.Has("axis")) {
-    const YamlNode map = node.Map("axis");
-    FixedAxis axis;
-    const std::vector<double> p = map.Vector("point_m", 3);
-    axis.p_W = Vector3d(p[0], p[1], p[2]);
-    axis.axis_W = Direction(map, "direction");
-    if (map.Has("inertia_kg_m2")) axis.inertia = map.Number("inertia_kg_m2", Positive());
-    out.struck.axis = axis;
-  }
+void VisitSecondBody(Keys& keys, SecondBody& o, const std::string& kind,
+                     const std::filesystem::path& folder) {
+  const bool reading = keys.reading() != nullptr;
+  keys.Block(
+      "body",
+      [&](const YamlNode& node) {
+        o.struck.body = pipelines::ParseBody(node.Map("body"), false);
+        if (!o.struck.body.mass_known)
+          throw node.Map("body").Fault("mass_kg", "none",
+                                       "the mass, which an impact of two bodies depends on");
+      },
+      [&] { return Indented(pipelines::BodyYaml(o.struck.body)); });
+  keys.Map(
+      "surface", "its surface that is struck, normal . p = offset in its own frame B",
+      [&](Keys& k) {
+        VisitDirection(k, "normal", o.struck.surface_B.normal, "out of it");
+        k.Number("offset_m", o.struck.surface_B.offset, {}, "from its centre of mass",
+                 Need::kRequired);
+      },
+      Need::kRequired);
+  keys.Stated(o.struck.axis.has_value())
+      .Map("axis", "a fixed axis in W about which it turns without friction. Default: it is free",
+           [&](Keys& k) {
+             if (reading) o.struck.axis.emplace();
+             VisitAxis(k, *o.struck.axis);
+           });
   if (kind == "markers") {
-    out.plan = LoadTracking(node.Folder() / node.Text("tracking"));
-    if (out.plan->track.layout.empty())
-      throw node.Fault("tracking", "a tracking file without markers.layout_m",
-                       "one with the places of the markers on the second body");
-    if (node.Has("tracks")) out.tracks = node.Folder() / node.Text("tracks");
-    return out;
+    if (reading) o.plan.emplace();
+    keys.Custom(
+        "tracking",
+        "markers: tracking file with its own names and layout_m, of the same cameras and "
+        "recordings",
+        [&](const YamlNode& map) { o.plan = LoadTracking(map.Folder() / map.Text("tracking")); },
+        [&] { return YamlQuote(std::filesystem::absolute(o.plan->path).string()); });
+    keys.Check(!o.plan->track.layout.empty(), "tracking",
+               "a tracking file without markers.layout_m",
+               "one with the places of the markers on the second body");
+    keys.File("tracks", o.tracks,
+              "markers: tracks that are there already. Default: recordings.tracks, which then "
+              "holds the markers of both; without it the videos");
+    return;
   }
-  if (node.Has("files")) out.files = node.Text("files");
+  keys.Custom(
+      "files",
+      "poses, points: glob of its files, each named as the file of the first body it belongs to. "
+      "Default: the files of the first body hold both",
+      [&](const YamlNode& map) {
+        if (map.Has("files")) o.files = map.Text("files");
+      },
+      [&] { return o.files.empty() ? "" : YamlQuote(FromFolder(o.files, folder)); });
   if (kind == "marker_points") {
-    out.points = ParsePointSource(node);
-    return out;
+    if (reading) o.points.emplace();
+    Visit(keys, *o.points);
+    return;
   }
-  out.columns.planar = false;
-  const YamlNode columns = node.MapOrEmpty("columns");
-  for (const char* key : {"t", "x", "y", "z", "qw", "qx", "qy", "qz"})
-    if (columns.Has(key)) out.columns.names[key] = columns.Text(key);
-  if (out.files.empty() && out.columns.names.empty())
-    throw node.Fault(
-        "files", "neither files nor columns",
-        "files of its own poses, or columns that name them in the files of the first body");
-  return out;
-}
-
-std::string ToYaml(const SecondBody& second, const std::filesystem::path& folder) {
-  const auto quoted = [](const std::filesystem::path& path) {
-    return YamlQuote(std::filesystem::absolute(path).string());
-  };
-  std::string out = "second_body:\n" + Indented(pipelines::BodyYaml(second.struck.body));
-  out += "  surface:\n" + YamlLine(2, "normal", Components(second.struck.surface_B.normal)) +
-         YamlLine(2, "offset_m", second.struck.surface_B.offset);
-  if (const auto& axis = second.struck.axis) {
-    out += "  axis:\n" + YamlLine(2, "point_m", Components(axis->p_W)) +
-           YamlLine(2, "direction", Components(axis->axis_W));
-    if (axis->inertia > 0) out += YamlLine(2, "inertia_kg_m2", axis->inertia);
-  }
-  if (second.plan) {
-    out += YamlWord(1, "tracking", quoted(second.plan->path));
-    if (!second.tracks.empty()) out += YamlWord(1, "tracks", quoted(second.tracks));
-    return out;
-  }
-  if (!second.files.empty()) {
-    std::filesystem::path files = second.files;
-    if (files.is_relative() && !folder.empty()) files = folder / files;
-    out += YamlWord(1, "files", YamlQuote(files.string()));
-  }
-  if (second.points) return out + ToYaml(*second.points);
-  if (!second.columns.names.empty()) out += "  columns:\n";
-  for (const auto& [key, name] : second.columns.names) out += YamlWord(2, key, YamlQuote(name));
-  return out;
+  o.columns.planar = false;
+  pipelines::VisitColumns(keys, o.columns);
+  keys.Check(!o.files.empty() || !o.columns.names.empty(), "files", "neither files nor columns",
+             "files of its own poses, or columns that name them in the files of the first body");
 }
 
 namespace {

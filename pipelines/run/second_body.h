@@ -9,7 +9,6 @@
 #include <string>
 #include <vector>
 
-#include "data/yaml/yaml.h"
 #include "pipelines/run/point_recordings.h"
 #include "pipelines/track/track.h"
 #include "reconstruction/bundle/two_body.h"
@@ -17,6 +16,9 @@
 #include "reconstruction/pose/pose_recording.h"
 
 namespace impactlab {
+namespace pipelines {
+class Keys;
+}
 
 // Where it was: in the same form as the first body's recordings (`recordings.kind`).
 struct SecondBody {
@@ -31,10 +33,10 @@ struct SecondBody {
   std::filesystem::path tracks;
 };
 
-// The `second_body` map of an experiment whose recordings are of that kind (not a planar one), and
-// the same as YAML with paths from `folder`.
-SecondBody ParseSecondBody(const YamlNode& node, const std::string& kind);
-std::string ToYaml(const SecondBody& second, const std::filesystem::path& folder);
+// The `second_body` map of an experiment whose recordings are of that kind (not a planar one);
+// written with paths from `folder`.
+void VisitSecondBody(pipelines::Keys& keys, SecondBody& second, const std::string& kind,
+                     const std::filesystem::path& folder);
 
 // Recordings of the second body, one for each of the first's.
 struct SecondRecordings {

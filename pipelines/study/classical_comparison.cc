@@ -6,10 +6,11 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <utility>
 
 #include "data/files/table.h"
 #include "data/files/text.h"
-#include "pipelines/config/yaml.h"
+#include "pipelines/config/visit.h"
 
 namespace impactlab {
 
@@ -41,39 +42,21 @@ ComparisonOptions::ComparisonOptions() {
   for (const ClassicalMethod& method : ClassicalMethods()) estimators.push_back(method.name);
 }
 
-ComparisonOptions ParseComparison(const YamlNode& classical) {
-  ComparisonOptions options;
-  const std::vector<std::string> known = options.estimators;
-  const std::vector<std::string> asked = classical.Texts("estimators", {"all"});
-  std::vector<std::string> allowed = known;
-  for (const char* word : {"all", "none"}) allowed.emplace_back(word);
-  for (const std::string& name : asked) {
-    if (std::find(allowed.begin(), allowed.end(), name) == allowed.end()) {
-      const std::string nearest = NearestName(name, allowed);
-      throw classical.Fault("estimators",
-                            Excerpt(name) + (nearest.empty() ? "" : ", nearest is " + nearest),
-                            JoinNames(allowed));
-    }
-    if ((name == "all" || name == "none") && asked.size() > 1)
-      throw classical.Fault("estimators", name + " among other names",
-                            "it alone, or names without it");
-  }
-  if (asked.front() != "all") options.estimators.clear();
+void Visit(pipelines::Keys& keys, ComparisonOptions& options) {
+  const std::vector<std::string> known = ComparisonOptions().estimators;
+  keys.Names("estimators", options.estimators, known, {"all"},
+             "all, none, or of houbolt_as_printed, houbolt, central_difference, savitzky_golay, "
+             "local_quadratic, kalman, kalman_across. Default: all");
+  if (options.estimators == std::vector<std::string>{"all"}) options.estimators = known;
+  // in the order of ClassicalMethods
+  const std::vector<std::string> asked = std::exchange(options.estimators, {});
   for (const std::string& name : known)
     if (std::find(asked.begin(), asked.end(), name) != asked.end())
       options.estimators.push_back(name);
-  options.window = static_cast<int>(classical.Integer("window", options.window, Closed(3, 1001)));
-  if (options.window % 2 == 0)
-    throw classical.Fault("window", std::to_string(options.window),
-                          "an odd number of poses, 3 or more");
-  return options;
-}
-
-std::string ToYaml(const ComparisonOptions& options) {
-  const std::string names =
-      options.estimators.empty() ? "none" : "[" + JoinNames(options.estimators) + "]";
-  return "classical:\n" + pipelines::YamlWord(1, "estimators", names) +
-         pipelines::YamlCount(1, "window", options.window);
+  keys.Count("window", options.window, Closed(3, 1001),
+             "poses of Savitzky-Golay and parabola, odd");
+  keys.Check(options.window % 2 != 0, "window", std::to_string(options.window),
+             "an odd number of poses, 3 or more");
 }
 
 void WriteComparison(const std::filesystem::path& folder, const Comparison& comparison) {

@@ -12,11 +12,13 @@
 #include <vector>
 
 #include "data/files/fit_result.h"
-#include "data/yaml/yaml.h"
 #include "impact/body/event.h"
 #include "reconstruction/motion/classical.h"
 
 namespace impactlab {
+namespace pipelines {
+class Keys;
+}
 
 struct ClassicalMethod {
   std::string name;   // as in files: "houbolt_as_printed", "houbolt", "central_difference", ...
@@ -32,8 +34,7 @@ struct ComparisonOptions {
   int window = ClassicalOptions{}.window;  // poses of Savitzky-Golay and parabola, odd
   ComparisonOptions();                     // all estimators
 };
-ComparisonOptions ParseComparison(const YamlNode& classical);
-std::string ToYaml(const ComparisonOptions& options);
+void Visit(pipelines::Keys& keys, ComparisonOptions& options);
 
 // States that are compared, in this order.
 inline constexpr std::array<const char*, 4> kComparedStates = {"v_minus", "omega_minus", "v_plus",

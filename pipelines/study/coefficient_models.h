@@ -14,7 +14,9 @@
 
 namespace impactlab {
 
-class YamlNode;
+namespace pipelines {
+class Keys;
+}
 
 struct CoefficientOptions {
   // empty: constant and speed, with groups those of groups too
@@ -51,8 +53,7 @@ CoefficientStudy StudyCoefficients(std::span<const EventGroup> groups, Restituti
 // models.csv, model_coefficients.csv and intervals.csv, see data/README.
 void WriteCoefficients(const std::filesystem::path& folder, const CoefficientStudy& study);
 
-// Keys `models`, `groups` and `refits` of a map. ConfigError.
-CoefficientOptions ParseCoefficients(const YamlNode& node);
-std::string ToYaml(const CoefficientOptions& options);
+// Keys `models`, `groups` and `refits` of a map.
+void Visit(pipelines::Keys& keys, CoefficientOptions& options);
 
 }  // namespace impactlab

@@ -13,7 +13,7 @@
 #include "data/files/text.h"
 #include "data/statistics/statistics.h"
 #include "impact/identify/identify.h"
-#include "pipelines/config/yaml.h"
+#include "pipelines/config/visit.h"
 
 namespace impactlab {
 namespace {
@@ -279,34 +279,28 @@ Repeatability StudyRepeats(std::span<const ImpactEvent> events, const Body& body
   return out;
 }
 
-RepeatOptions ParseRepeats(const YamlNode& repeats) {
-  RepeatOptions o;
-  if (repeats.Has("groups")) {
-    for (const YamlNode& node : repeats.List("groups")) {
-      RepeatOptions::Group group{node.Text("name"), node.Text("recordings")};
-      if (group.name == "all")
-        throw node.Fault("name", "all", "another name: it is that of every accepted impact");
-      for (const RepeatOptions::Group& other : o.groups)
-        if (other.name == group.name)
-          throw node.Fault("name", Excerpt(group.name) + " again", "every name once");
-      o.groups.push_back(std::move(group));
-    }
-  }
-  o.velocity = repeats.Number("velocity_m_per_s", o.velocity, Positive());
-  o.spin = repeats.Number("spin_rad_per_s", o.spin, Positive());
-  o.angle = repeats.Number("angle_rad", o.angle, Positive());
-  return o;
-}
-
-std::string ToYaml(const RepeatOptions& o) {
-  std::string out = "repeats:\n";
-  if (!o.groups.empty()) out += "  groups:\n";
-  for (const RepeatOptions::Group& group : o.groups)
-    out += fmt::format("    - {{name: {}, recordings: {}}}\n", YamlQuote(group.name),
-                       YamlQuote(group.recordings));
-  return out + pipelines::YamlLine(1, "velocity_m_per_s", o.velocity) +
-         pipelines::YamlLine(1, "spin_rad_per_s", o.spin) +
-         pipelines::YamlLine(1, "angle_rad", o.angle);
+void Visit(pipelines::Keys& keys, RepeatOptions& o) {
+  keys.List("groups", o.groups,
+            "Repeats by name; first impacts count. Default: first impacts whose states before the "
+            "impact are alike",
+            pipelines::ListStyle::kFlow, [&](pipelines::Keys& k, RepeatOptions::Group& group) {
+              k.Text("name", group.name, "of the condition", pipelines::Need::kRequired);
+              k.Text("recordings", group.recordings, "pattern of the recordings' names",
+                     pipelines::Need::kRequired);
+              k.Check(group.name != "all", "name", "all",
+                      "another name: it is that of every accepted impact");
+              for (const RepeatOptions::Group& other : o.groups)
+                k.Check(other.name != group.name, "name", Excerpt(group.name) + " again",
+                        "every name once");
+            });
+  keys.Number(
+      "velocity_m_per_s", o.velocity, Positive(),
+      "alike: every component in F of the velocity before the impact is within this of one drop's");
+  keys.Number(
+      "spin_rad_per_s", o.spin, Positive(),
+      "alike: every component in F of the spin before the impact is within this of one drop's");
+  keys.Number("angle_rad", o.angle, Positive(),
+              "alike: the lever of the contact is turned by no more than this");
 }
 
 void WriteRepeatability(const std::filesystem::path& path, const Repeatability& repeats) {

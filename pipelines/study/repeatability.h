@@ -14,11 +14,13 @@
 #include <vector>
 
 #include "data/files/fit_result.h"
-#include "data/yaml/yaml.h"
 #include "impact/body/event.h"
 #include "impact/identify/single_impact.h"
 
 namespace impactlab {
+namespace pipelines {
+class Keys;
+}
 
 // Map `repeats` of an experiment file.
 struct RepeatOptions {
@@ -32,8 +34,7 @@ struct RepeatOptions {
   double spin = 1;        // [rad/s]
   double angle = 0.1;     // [rad]
 };
-RepeatOptions ParseRepeats(const YamlNode& repeats);
-std::string ToYaml(const RepeatOptions& options);
+void Visit(pipelines::Keys& keys, RepeatOptions& options);
 
 enum class RepeatVerdict {
   kUndetermined,  // fewer than three repeats

@@ -8,6 +8,7 @@
 
 #include "data/base/error.h"
 #include "data/files/table.h"
+#include "pipelines/config/visit.h"
 #include "pipelines/study/classical_comparison.h"
 #include "tests/statistical/tracks_twin.h"
 #include "tests/support/faults.h"
@@ -171,9 +172,13 @@ TEST(ClassicalComparison, TablesReadBack) {
 TEST(ClassicalComparison, KeysOfTheExperiment) {
   const auto parse = [](const std::string& text) {
     const YamlNode root = ParseYaml(text, "e.yaml");
-    const ComparisonOptions o = ParseComparison(root.MapOrEmpty("classical"));
+    const ComparisonOptions o =
+        pipelines::ReadKeys<ComparisonOptions>(root.MapOrEmpty("classical"));
     root.Finish();
     return o;
+  };
+  const auto yaml = [](const ComparisonOptions& o) {
+    return "classical:\n" + pipelines::WriteKeys(o, 1);
   };
   EXPECT_EQ(parse("classical: {}\n").estimators.size(), ClassicalMethods().size());
   EXPECT_EQ(parse("classical: {estimators: all}\n").estimators.size(), ClassicalMethods().size());
@@ -181,9 +186,9 @@ TEST(ClassicalComparison, KeysOfTheExperiment) {
   const ComparisonOptions two = parse("classical: {estimators: [kalman, houbolt], window: 9}\n");
   EXPECT_EQ(two.estimators, (std::vector<std::string>{"houbolt", "kalman"}));
   EXPECT_EQ(two.window, 9);
-  EXPECT_EQ(parse(ToYaml(two)).estimators, two.estimators);
-  EXPECT_EQ(parse(ToYaml(two)).window, 9);
-  EXPECT_TRUE(parse(ToYaml(parse("classical: {estimators: none}\n"))).estimators.empty());
+  EXPECT_EQ(parse(yaml(two)).estimators, two.estimators);
+  EXPECT_EQ(parse(yaml(two)).window, 9);
+  EXPECT_TRUE(parse(yaml(parse("classical: {estimators: none}\n"))).estimators.empty());
   const auto fault = [&](const std::string& text) { return test::FaultOf([&] { parse(text); }); };
   EXPECT_THAT(fault("classical: {estimators: [houbold]}\n"), HasSubstr("nearest is houbolt"));
   EXPECT_THAT(fault("classical: {estimators: [all, houbolt]}\n"), HasSubstr("it alone"));

@@ -12,6 +12,7 @@
 #include "data/statistics/statistics.h"
 #include "impact/identify/identify.h"
 #include "impact/law/solve.h"
+#include "pipelines/config/visit.h"
 #include "tests/support/faults.h"
 
 namespace impactlab {
@@ -363,7 +364,7 @@ TEST(SingleImpact, FrictionOnlyWhereTheContactSlidThroughout) {
 TEST(Repeatability, KeysOfTheExperiment) {
   const auto parse = [](const std::string& text) {
     const YamlNode root = ParseYaml(text, "e.yaml");
-    const RepeatOptions o = ParseRepeats(root.Map("repeats"));
+    const RepeatOptions o = pipelines::ReadKeys<RepeatOptions>(root.Map("repeats"));
     root.Finish();
     return o;
   };
@@ -371,7 +372,7 @@ TEST(Repeatability, KeysOfTheExperiment) {
       parse("repeats:\n  groups:\n    - {name: flat, recordings: \"drop_0*\"}\n  angle_rad: 0.3\n");
   ASSERT_THAT(o.groups, SizeIs(1));
   EXPECT_EQ(o.angle, 0.3);
-  const RepeatOptions again = parse(ToYaml(o));
+  const RepeatOptions again = parse("repeats:\n" + pipelines::WriteKeys(o, 1));
   ASSERT_THAT(again.groups, SizeIs(1));
   EXPECT_EQ(again.groups[0].name, "flat");
   EXPECT_EQ(again.groups[0].recordings, "drop_0*");
