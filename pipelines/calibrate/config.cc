@@ -9,66 +9,74 @@
 #include "data/files/text.h"
 #include "data/yaml/yaml.h"
 #include "pipelines/calibrate/calibrate.h"
+#include "pipelines/config/visit.h"
 #include "pipelines/config/yaml.h"
 
 namespace impactlab {
 namespace {
 
-using pipelines::YamlCount;
-using pipelines::YamlFlag;
-using pipelines::YamlLine;
-using pipelines::YamlWord;
+using pipelines::EnumWord;
+using pipelines::Keys;
+using pipelines::ListStyle;
+using pipelines::Need;
 
-constexpr const char* kSchema = "impactlab.calibration/1";
-constexpr BoardKind kKinds[] = {BoardKind::kChessboard, BoardKind::kCharuco, BoardKind::kCircles,
-                                BoardKind::kAsymmetricCircles};
 constexpr LensModel kModels[] = {LensModel::kBrown, LensModel::kRational, LensModel::kFisheye};
-
-struct MethodName {
-  DetectOptions::Method method;
-  const char* name;
-};
-constexpr MethodName kMethods[] = {{DetectOptions::Method::kAuto, "auto"},
-                                   {DetectOptions::Method::kClassic, "classic"},
-                                   {DetectOptions::Method::kSector, "sector"}};
+constexpr EnumWord<BoardKind> kKinds[] = {{BoardKind::kChessboard, "chessboard"},
+                                          {BoardKind::kCharuco, "charuco"},
+                                          {BoardKind::kCircles, "circles"},
+                                          {BoardKind::kAsymmetricCircles, "asymmetric-circles"}};
+constexpr EnumWord<DetectOptions::Method> kMethods[] = {
+    {DetectOptions::Method::kAuto, "auto"},
+    {DetectOptions::Method::kClassic, "classic"},
+    {DetectOptions::Method::kSector, "sector"}};
 
 bool HasSquares(BoardKind kind) {
   return kind == BoardKind::kChessboard || kind == BoardKind::kCharuco;
 }
 
-Board ParseBoard(const YamlNode& root) {
-  const YamlNode node = root.Map("board");
-  Board board;
-  std::vector<std::string> kinds;
-  for (const BoardKind kind : kKinds) kinds.emplace_back(ToString(kind));
-  const std::string kind = node.Choice("kind", kinds);
-  board.kind = kKinds[std::find(kinds.begin(), kinds.end(), kind) - kinds.begin()];
-  const std::string counts = HasSquares(board.kind) ? "corners" : "discs";
-  const std::vector<double> n = node.Vector(counts, 2, Closed(1, 1000));
-  for (const double v : n) {
-    if (v != std::floor(v))
-      throw node.Fault(counts, FormatNumber(v),
-                       "whole numbers: points in a row, points in a column");
-  }
+void VisitBoard(Keys& keys, Board& board) {
+  keys.Word("kind", board.kind, kKinds, "pattern", Need::kRequired);
+  const bool squares = HasSquares(board.kind);
+  std::vector<double> n = {static_cast<double>(board.columns), static_cast<double>(board.rows)};
+  const char* const counts = squares ? "corners" : "discs";
+  keys.Vector(counts, n, 2, Closed(1, 1000),
+              squares ? "chessboard, ChArUco: inner corners in a row and in a column, the points "
+                        "where four squares meet: one less each way than squares"
+                      : "circle grids: in a row and in a column",
+              Need::kRequired);
+  for (const double v : n)
+    keys.Check(v == std::floor(v), counts, FormatNumber(v),
+               "whole numbers: points in a row, points in a column");
   board.columns = static_cast<int>(n[0]);
   board.rows = static_cast<int>(n[1]);
   const Range length = Closed(1e-4, 100);
-  if (HasSquares(board.kind)) {
-    board.pitch = node.Number("square_m", length);
+  if (squares) {
+    keys.Number("square_m", board.pitch, length,
+                "chessboard, ChArUco: side of a square as measured on the print", Need::kRequired);
   } else {
-    board.pitch =
-        node.Number(board.kind == BoardKind::kCircles ? "spacing_m" : "half_spacing_m", length);
-    board.disc_diameter = node.Number("disc_diameter_m", length);
+    if (board.kind == BoardKind::kCircles)
+      keys.Number("spacing_m", board.pitch, length, "circles: from disc to disc", Need::kRequired);
+    else
+      keys.Number("half_spacing_m", board.pitch, length,
+                  "asymmetric-circles: half of the spacing inside a row, the step from row to row",
+                  Need::kRequired);
+    keys.Number("disc_diameter_m", board.disc_diameter, length, "circle grids: of a disc",
+                Need::kRequired);
   }
-  if (board.kind == BoardKind::kCharuco) {
-    board.marker_side = node.Number("marker_m", length);
-    board.dictionary = node.Text("dictionary", board.dictionary);
-    board.legacy = node.Flag("legacy", board.legacy);
-  }
+  if (board.kind != BoardKind::kCharuco) return;
+  keys.Number("marker_m", board.marker_side, length, "ChArUco: side of a marker", Need::kRequired);
+  keys.Text("dictionary", board.dictionary, "ChArUco: OpenCV's name without DICT_");
+  keys.Flag("legacy", board.legacy, "ChArUco: pattern of OpenCV before 4.6");
+}
+
+void VisitBoardMap(Keys& keys, Board& board) {
+  keys.Map(
+      "board", "as printed by `impactlab board`, measured with a ruler",
+      [&](Keys& k) { VisitBoard(k, board); }, Need::kRequired);
+  if (keys.reading() == nullptr) return;
   const std::string fault = Fault(board);
-  if (!fault.empty())
-    throw root.Fault("board", "a board that cannot be made: " + fault, "a board as it was printed");
-  return board;
+  keys.Check(fault.empty(), "board", "a board that cannot be made: " + fault,
+             "a board as it was printed");
 }
 
 // A camera of another rig to start from: the one of the same name, or the only one.
@@ -83,100 +91,231 @@ Camera StartCamera(const YamlNode& node, const std::filesystem::path& file,
   throw node.Fault("start", fmt::format("a rig without a camera '{}'", name), JoinNames(names));
 }
 
-void ParseParameters(const YamlNode& node, CameraSource& c) {
-  // A camera whose model is still to be chosen may name the parameters of any.
+// Names of intrinsic parameters; a camera whose model is still to be chosen may name those of any.
+std::vector<std::string> KnownParameters(const CameraSource& c) {
   std::vector<std::string> known;
   for (const LensModel model : kModels) {
     if (!c.choose_model && model != c.model) continue;
     for (const std::string& name : IntrinsicNames(model))
       if (std::find(known.begin(), known.end(), name) == known.end()) known.push_back(name);
   }
-  const auto check = [&](const std::string& key, const std::string& name) {
-    if (std::find(known.begin(), known.end(), name) != known.end()) return;
-    const std::string nearest = NearestName(name, known);
-    throw node.Fault(key, Excerpt(name) + (nearest.empty() ? "" : ", nearest is " + nearest),
-                     JoinNames(known));
-  };
-  c.fixed = node.Texts("fixed", {});
-  for (const std::string& name : c.fixed) check("fixed", name);
-  const YamlNode priors = node.MapOrEmpty("priors");
-  for (const std::string& name : priors.Keys()) {
-    check("priors", name);
-    const std::vector<double> v = priors.Vector(name, 2);
-    if (!(v[1] > 0))
-      throw priors.Fault(name, FormatNumber(v[1]),
-                         "[mean, standard deviation] with a standard deviation above 0");
-    c.priors.push_back({name, v[0], v[1]});
-  }
+  return known;
 }
 
-CameraSource ParseCamera(const YamlNode& node, const std::vector<CameraSource>& earlier) {
-  CameraSource c;
-  c.name = node.Text("name");
+void CheckParameter(const YamlNode& node, const std::string& key, const std::string& name,
+                    const std::vector<std::string>& known) {
+  if (std::find(known.begin(), known.end(), name) != known.end()) return;
+  const std::string nearest = NearestName(name, known);
+  throw node.Fault(key, Excerpt(name) + (nearest.empty() ? "" : ", nearest is " + nearest),
+                   JoinNames(known));
+}
+
+void VisitParameters(Keys& keys, CameraSource& c) {
+  const std::vector<std::string> known = KnownParameters(c);
+  keys.Custom(
+      "fixed",
+      "intrinsic parameters (fx_px, ..., k1, ...) that are held; without start coefficients at 0, "
+      "the principal point in the middle. Default: none",
+      [&](const YamlNode& node) {
+        c.fixed = node.Texts("fixed", {});
+        for (const std::string& name : c.fixed) CheckParameter(node, "fixed", name, known);
+      },
+      [&] { return c.fixed.empty() ? "" : "[" + JoinNames(c.fixed) + "]"; });
+  if (keys.reading() == nullptr && c.priors.empty()) return;
+  keys.Map("priors", "of intrinsic parameters. Default: none", [&](Keys& k) {
+    if (const YamlNode* node = k.reading())
+      for (const std::string& name : node->Keys()) {
+        CheckParameter(*keys.reading(), "priors", name, known);
+        c.priors.push_back({name, 0, 0});
+      }
+    for (CameraSetup::Prior& prior : c.priors) {
+      std::vector<double> v = {prior.mean, prior.sd};
+      k.Vector(prior.parameter.c_str(), v, 2, {}, "", Need::kRequired);
+      k.Check(v[1] > 0, prior.parameter.c_str(), FormatNumber(v[1]),
+              "[mean, standard deviation] with a standard deviation above 0");
+      prior.mean = v[0], prior.sd = v[1];
+    }
+  });
+}
+
+// Files, patterns or folders, from the root of the file system.
+std::string FromRoot(const std::vector<std::string>& patterns, const std::filesystem::path& base) {
+  std::vector<std::string> files;
+  for (const std::string& pattern : patterns) {
+    const std::filesystem::path file = pattern;
+    files.push_back(file.is_relative() ? (base / file).string() : pattern);
+  }
+  return pipelines::QuotedList(files);
+}
+
+// Either pictures or videos, the same of all cameras.
+void VisitFootage(Keys& keys, CameraSource& c, const std::vector<CameraSource>& earlier,
+                  const std::filesystem::path& base) {
+  const YamlNode* const node = keys.reading();
+  bool images = !c.images.empty();
+  if (node != nullptr) {
+    images = node->Has("images");
+    keys.Check(images != node->Has("video"), images ? "video" : "images",
+               images ? "images as well" : "neither images nor video",
+               "images: a pattern, a folder or a list; or video: a file or a list");
+  }
+  std::vector<std::string>& files = images ? c.images : c.videos;
+  const char* const key = images ? "images" : "video";
+  keys.Custom(
+      key,
+      images ? "pictures: a pattern, a folder or a list of them; those of different cameras may "
+               "differ in size. Instead of video"
+             : "videos: a pattern, a file or a list; clips of a rig belong together in their "
+               "order. Instead of images",
+      [&](const YamlNode& map) { files = map.Texts(key); }, [&] { return FromRoot(files, base); });
+  keys.Check(
+      earlier.empty() || earlier.front().images.empty() != images, key,
+      earlier.empty() ? "" : fmt::format("the other kind than camera {}", earlier.front().name),
+      "images for all cameras or video for all");
+}
+
+void VisitModel(Keys& keys, CameraSource& c) {
+  keys.Custom(
+      "start",
+      "rig.yaml, or a camera file of another program, whose camera of that name (or only camera) "
+      "is the start of the solve and the value of fixed parameters. Default: closed form",
+      [&](const YamlNode& node) {
+        if (!node.Has("start")) return;
+        c.start_file = node.Folder() / node.Text("start");
+        c.start = StartCamera(node, *c.start_file, c.name);
+        c.model = c.start->model;
+      },
+      [&] {
+        return c.start_file ? YamlQuote(std::filesystem::absolute(*c.start_file).string()) : "";
+      });
+  keys.Custom(
+      "model",
+      "Brown's and the rational model are of lenses that keep straight lines nearly straight; auto "
+      "takes the simplest that predicts unseen shots as well as the best. Default: brown, or that "
+      "of start",
+      [&](const YamlNode& node) {
+        std::vector<std::string> models = {"auto"};
+        for (const LensModel model : kModels) models.emplace_back(ToString(model));
+        const std::string model = node.Choice("model", ToString(c.model), models);
+        c.choose_model = model == "auto";
+        if (!c.choose_model) c.model = *LensModelFromString(model);
+        if (c.start && (c.choose_model || c.start->model != c.model))
+          throw node.Fault("model", model,
+                           fmt::format("{}, the model of the start", ToString(c.start->model)));
+      },
+      [&] { return std::string(c.choose_model ? "auto" : ToString(c.model)); });
+}
+
+// While a camera is read, `all` holds those above it.
+void VisitCamera(Keys& keys, CameraSource& c, const std::vector<CameraSource>& all,
+                 const std::filesystem::path& base) {
+  keys.Text("name", c.name, "letters, digits, -, _", Need::kRequired);
   const bool plain = std::all_of(c.name.begin(), c.name.end(), [](unsigned char ch) {
     return std::isalnum(ch) || ch == '_' || ch == '-';
   });
-  if (!plain) throw node.Fault("name", Excerpt(c.name), "letters, digits, - and _");
-  for (const CameraSource& other : earlier)
-    if (other.name == c.name)
-      throw node.Fault("name", c.name + " again", "every camera with a name of its own");
-  const bool images = node.Has("images"), videos = node.Has("video");
-  if (images == videos) {
-    throw node.Fault(images ? "video" : "images",
-                     images ? "images as well" : "neither images nor video",
-                     "images: a pattern, a folder or a list; or video: a file or a list");
-  }
-  (images ? c.images : c.videos) = node.Texts(images ? "images" : "video");
-  if (!earlier.empty() && earlier.front().images.empty() == images)
-    throw node.Fault(images ? "images" : "video",
-                     fmt::format("the other kind than camera {}", earlier.front().name),
-                     "images for all cameras or video for all");
-  if (node.Has("start")) {
-    c.start_file = node.Folder() / node.Text("start");
-    c.start = StartCamera(node, *c.start_file, c.name);
-    c.model = c.start->model;
-  }
-  std::vector<std::string> models = {"auto"};
-  for (const LensModel model : kModels) models.emplace_back(ToString(model));
-  const std::string model = node.Choice("model", ToString(c.model), models);
-  c.choose_model = model == "auto";
-  if (!c.choose_model) c.model = *LensModelFromString(model);
-  if (c.start && (c.choose_model || c.start->model != c.model))
-    throw node.Fault("model", model,
-                     fmt::format("{}, the model of the start", ToString(c.start->model)));
-  ParseParameters(node, c);
-  if (node.Has("shares_intrinsics_with")) {
-    const std::string with = node.Text("shares_intrinsics_with");
-    for (std::size_t k = 0; k < earlier.size(); ++k)
-      if (earlier[k].name == with) c.shares_intrinsics_with = static_cast<int>(k);
-    if (c.shares_intrinsics_with < 0)
-      throw node.Fault("shares_intrinsics_with", Excerpt(with),
-                       "the name of a camera above this one");
-  }
-  return c;
+  keys.Check(plain, "name", Excerpt(c.name), "letters, digits, - and _");
+  for (const CameraSource& other : all)
+    keys.Check(other.name != c.name, "name", c.name + " again",
+               "every camera with a name of its own");
+  VisitFootage(keys, c, all, base);
+  VisitModel(keys, c);
+  VisitParameters(keys, c);
+  int& with = c.shares_intrinsics_with;
+  keys.Custom(
+      "shares_intrinsics_with",
+      "name of a camera above this one with the same lens, size and model",
+      [&](const YamlNode& node) {
+        if (!node.Has("shares_intrinsics_with")) return;
+        const std::string name = node.Text("shares_intrinsics_with");
+        for (std::size_t k = 0; k < all.size(); ++k)
+          if (all[k].name == name) with = static_cast<int>(k);
+        if (with < 0)
+          throw node.Fault("shares_intrinsics_with", Excerpt(name),
+                           "the name of a camera above this one");
+      },
+      [&] { return with < 0 ? "" : YamlQuote(all[static_cast<std::size_t>(with)].name); });
+  keys.WriteOrder({"model", "fixed", "priors", "start"});
 }
 
-int Count(const YamlNode& node, const std::string& key, int otherwise, double least, double most) {
-  return static_cast<int>(node.Integer(key, otherwise, Closed(least, most)));
+// Shots that belong together: pictures by name or index, videos by time or index.
+void VisitMatch(Keys& keys, CalibrationConfig& plan) {
+  keys.Custom(
+      "match",
+      "pictures: name (the part of the file name that changes within a camera) or index (order; "
+      "equally many of each); videos: time (stamps since the first frame of the clip) or index "
+      "(frame number). Videos must have been recorded in step. Default: name, of videos time",
+      [&](const YamlNode& node) {
+        const ShotMatch usual = plan.video() ? ShotMatch::kTime : ShotMatch::kName;
+        const std::string word = ToString(usual);
+        plan.match =
+            node.Choice("match", word, {word, "index"}) == word ? usual : ShotMatch::kIndex;
+      },
+      [&] { return std::string(ToString(plan.match)); });
 }
 
-void ParseSolve(const YamlNode& node, CalibrationOptions& o) {
-  o.warp = node.Flag("warp", o.warp);
-  o.robust = node.Flag("robust", o.robust);
-  o.outlier_sigma = node.Number("outlier_sigma", o.outlier_sigma, Closed(2, 100));
-  o.fix_order = node.Flag("fix_order", o.fix_order);
-  o.max_iterations = Count(node, "max_iterations", o.max_iterations, 1, 100000);
-  o.random_starts = Count(node, "random_starts", o.random_starts, 0, 1000);
-  o.seed = static_cast<std::uint64_t>(
-      node.Integer("seed", static_cast<std::int64_t>(o.seed), NonNegative()));
+void VisitFrames(Keys& keys, FrameOptions& o) {
+  keys.Count("most", o.most, Closed(3, 10000),
+             "frames kept: the sharpest, calmest and most different");
+  if (keys.reading() != nullptr) o.examine = std::max(o.examine, o.most);
+  keys.Count("examine", o.examine, Closed(o.most, 1e6),
+             "frames searched for the board, evenly spread over all clips");
 }
 
-void ParseCertificate(const YamlNode& node, RigCertificateOptions& o) {
-  o.working_distance = node.Number("working_distance_m", o.working_distance, NonNegative());
-  o.good_pixel_sd = node.Number("good_pixel_sd_px", o.good_pixel_sd, Positive());
-  o.max_pixel_sd = node.Number("max_pixel_sd_px", o.max_pixel_sd, Positive());
-  o.good_depth_sd = node.Number("good_depth_sd", o.good_depth_sd, Positive());
-  o.max_depth_sd = node.Number("max_depth_sd", o.max_depth_sd, Positive());
+void VisitDetect(Keys& keys, DetectOptions& o) {
+  keys.Word("method", o.method, kMethods, "of chessboards");
+  keys.Flag("refine", o.refine, "to parts of a pixel");
+}
+
+void VisitSolve(Keys& keys, CalibrationOptions& o) {
+  keys.Flag("warp", o.warp, "estimate the bend of the board");
+  keys.Flag("robust", o.robust, "find and leave out points that do not fit");
+  keys.Number("outlier_sigma", o.outlier_sigma, Closed(2, 100),
+              "beyond so many standard deviations");
+  keys.Flag("fix_order", o.fix_order,
+            "turn views whose points are listed from another corner than the rest");
+  keys.Count("max_iterations", o.max_iterations, Closed(1, 100000), "of the solve");
+  keys.Count("random_starts", o.random_starts, Closed(0, 1000),
+             "more solves from disturbed starts; another optimum is noted");
+  keys.Count("seed", o.seed, NonNegative(), "of these starts");
+}
+
+void VisitCertificate(Keys& keys, RigCertificateOptions& o) {
+  keys.Number("working_distance_m", o.working_distance, NonNegative(),
+              "where the experiment will be, from the camera; 0: where the boards were");
+  keys.Number("good_pixel_sd_px", o.good_pixel_sd, Positive(),
+              "lens uncertainty there, over nine tenths of the measured picture: good below it");
+  keys.Number("max_pixel_sd_px", o.max_pixel_sd, Positive(), "refused above it");
+  keys.Number(
+      "good_depth_sd", o.good_depth_sd, Positive(),
+      "standard deviation of the depth of a point, relative to the distance: good below it");
+  keys.Number("max_depth_sd", o.max_depth_sd, Positive(), "refused above it");
+}
+
+// The whole file, in the order in which it is read.
+void VisitCalibration(Keys& keys, CalibrationConfig& plan) {
+  const std::filesystem::path base =
+      plan.path.empty() ? "" : std::filesystem::absolute(plan.path).parent_path();
+  keys.Schema("impactlab.calibration/1", Need::kOptional);
+  keys.Text("name", plan.name, "stands on the certificate. Default: name of the file");
+  VisitBoardMap(keys, plan.board);
+  keys.List(
+      "cameras", plan.cameras, "one of each camera", ListStyle::kLines,
+      [&](Keys& k, CameraSource& camera) { VisitCamera(k, camera, plan.cameras, base); },
+      Need::kRequired);
+  VisitMatch(keys, plan);
+  keys.Map("frames", "of videos", [&](Keys& k) { VisitFrames(k, plan.frames); });
+  keys.Map("detect", "where the corners are", [&](Keys& k) { VisitDetect(k, plan.detect); });
+  keys.Map("solve", "for all cameras together", [&](Keys& k) { VisitSolve(k, plan.solve); });
+  keys.Map("certificate", "what makes a rig good, usable or refused",
+           [&](Keys& k) { VisitCertificate(k, plan.certificate); });
+  keys.Block(
+      "world",
+      [&](const YamlNode& root) {
+        std::vector<std::string> names;
+        for (const CameraSource& camera : plan.cameras) names.push_back(camera.name);
+        plan.world = WorldFromYaml(root, names);
+      },
+      [&] { return ToYaml(plan.world); });
 }
 
 }  // namespace
@@ -197,111 +336,33 @@ CalibrationConfig LoadCalibration(const std::filesystem::path& path) {
   const YamlNode root = LoadYaml(path);
   CalibrationConfig plan;
   plan.path = path;
-  root.Choice("schema", kSchema, {kSchema});
-  plan.name = root.Text("name", path.stem().string());
-  plan.board = ParseBoard(root);
-  for (const YamlNode& node : root.List("cameras"))
-    plan.cameras.push_back(ParseCamera(node, plan.cameras));
-  const std::vector<std::string> matches = plan.video() ? std::vector<std::string>{"time", "index"}
-                                                        : std::vector<std::string>{"name", "index"};
-  const std::string match = root.Choice("match", matches[0], matches);
-  plan.match = match == "index" ? ShotMatch::kIndex
-               : plan.video()   ? ShotMatch::kTime
-                                : ShotMatch::kName;
-  const YamlNode frames = root.MapOrEmpty("frames");
-  plan.frames.most = Count(frames, "most", plan.frames.most, 3, 10000);
-  plan.frames.examine = Count(frames, "examine", std::max(plan.frames.examine, plan.frames.most),
-                              plan.frames.most, 1e6);
-  const YamlNode detect = root.MapOrEmpty("detect");
-  std::vector<std::string> methods;
-  for (const MethodName& m : kMethods) methods.emplace_back(m.name);
-  const std::string method = detect.Choice("method", methods[0], methods);
-  plan.detect.method =
-      kMethods[std::find(methods.begin(), methods.end(), method) - methods.begin()].method;
-  plan.detect.refine = detect.Flag("refine", plan.detect.refine);
-  ParseSolve(root.MapOrEmpty("solve"), plan.solve);
-  ParseCertificate(root.MapOrEmpty("certificate"), plan.certificate);
-  std::vector<std::string> names;
-  for (const CameraSource& camera : plan.cameras) names.push_back(camera.name);
-  plan.world = WorldFromYaml(root, names);
+  plan.name = path.stem().string();
+  Keys keys(root);
+  VisitCalibration(keys, plan);
   root.Has("provenance");  // of a run.yaml: says where a result came from and changes nothing
   root.Finish();
   return plan;
 }
 
-Board BoardFromYaml(const YamlNode& root) { return ParseBoard(root); }
-
-std::string BoardYaml(const Board& board) {
-  std::string out = "board:\n" + YamlWord(1, "kind", ToString(board.kind));
-  out += YamlWord(1, HasSquares(board.kind) ? "corners" : "discs",
-                  fmt::format("[{}, {}]", board.columns, board.rows));
-  switch (board.kind) {
-    case BoardKind::kChessboard:
-      return out + YamlLine(1, "square_m", board.pitch);
-    case BoardKind::kCharuco:
-      return out + YamlLine(1, "square_m", board.pitch) +
-             YamlLine(1, "marker_m", board.marker_side) +
-             YamlWord(1, "dictionary", YamlQuote(board.dictionary)) +
-             YamlFlag(1, "legacy", board.legacy);
-    case BoardKind::kCircles:
-      return out + YamlLine(1, "spacing_m", board.pitch) +
-             YamlLine(1, "disc_diameter_m", board.disc_diameter);
-    case BoardKind::kAsymmetricCircles:
-      break;
-  }
-  return out + YamlLine(1, "half_spacing_m", board.pitch) +
-         YamlLine(1, "disc_diameter_m", board.disc_diameter);
+std::string ToYaml(const CalibrationConfig& plan) {
+  CalibrationConfig copy = plan;
+  Keys keys(0);
+  VisitCalibration(keys, copy);
+  return keys.text();
 }
 
-std::string ToYaml(const CalibrationConfig& plan) {
-  const std::filesystem::path base =
-      plan.path.empty() ? "" : std::filesystem::absolute(plan.path).parent_path();
-  const auto list = [&](const std::vector<std::string>& patterns) {
-    std::string out;
-    for (const std::string& pattern : patterns) {
-      std::filesystem::path file = pattern;
-      if (file.is_relative()) file = base / file;
-      out += (out.empty() ? "" : ", ") + YamlQuote(file.string());
-    }
-    return "[" + out + "]";
-  };
-  std::string out = YamlWord(0, "schema", kSchema) + YamlWord(0, "name", YamlQuote(plan.name)) +
-                    BoardYaml(plan.board) + "cameras:\n";
-  for (const CameraSource& c : plan.cameras) {
-    out += "  - " + YamlWord(0, "name", YamlQuote(c.name));
-    out += c.images.empty() ? YamlWord(2, "video", list(c.videos))
-                            : YamlWord(2, "images", list(c.images));
-    out += YamlWord(2, "model", c.choose_model ? "auto" : ToString(c.model));
-    if (!c.fixed.empty()) out += YamlWord(2, "fixed", "[" + JoinNames(c.fixed) + "]");
-    if (!c.priors.empty()) out += "    priors:\n";
-    for (const CameraSetup::Prior& p : c.priors) out += YamlLine(3, p.parameter, {p.mean, p.sd});
-    if (c.start_file)
-      out += YamlWord(2, "start", YamlQuote(std::filesystem::absolute(*c.start_file).string()));
-    if (c.shares_intrinsics_with >= 0)
-      out += YamlWord(
-          2, "shares_intrinsics_with",
-          YamlQuote(plan.cameras[static_cast<std::size_t>(c.shares_intrinsics_with)].name));
-  }
-  out += YamlWord(0, "match", ToString(plan.match));
-  out += "frames:\n" + YamlCount(1, "most", plan.frames.most) +
-         YamlCount(1, "examine", plan.frames.examine);
-  out += "detect:\n";
-  for (const MethodName& m : kMethods)
-    if (m.method == plan.detect.method) out += YamlWord(1, "method", m.name);
-  out += YamlFlag(1, "refine", plan.detect.refine);
-  const CalibrationOptions& o = plan.solve;
-  out += "solve:\n" + YamlFlag(1, "warp", o.warp) + YamlFlag(1, "robust", o.robust) +
-         YamlLine(1, "outlier_sigma", o.outlier_sigma) + YamlFlag(1, "fix_order", o.fix_order) +
-         YamlCount(1, "max_iterations", o.max_iterations) +
-         YamlCount(1, "random_starts", o.random_starts) +
-         YamlCount(1, "seed", static_cast<long long>(o.seed));
-  const RigCertificateOptions& c = plan.certificate;
-  out += "certificate:\n" + YamlLine(1, "working_distance_m", c.working_distance) +
-         YamlLine(1, "good_pixel_sd_px", c.good_pixel_sd) +
-         YamlLine(1, "max_pixel_sd_px", c.max_pixel_sd) +
-         YamlLine(1, "good_depth_sd", c.good_depth_sd) +
-         YamlLine(1, "max_depth_sd", c.max_depth_sd);
-  return out + ToYaml(plan.world);
+Board BoardFromYaml(const YamlNode& root) {
+  Board board;
+  Keys keys(root);
+  VisitBoardMap(keys, board);
+  return board;
+}
+
+std::string BoardYaml(const Board& board) {
+  Board copy = board;
+  Keys keys(0);
+  VisitBoardMap(keys, copy);
+  return keys.text();
 }
 
 }  // namespace impactlab
