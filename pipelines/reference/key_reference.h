@@ -7,8 +7,8 @@
 // key means is said by its reader (pipelines/config/visit.h), or by a comment beside the key, or
 // right above it, which comes first: it may say what a key means in this kind of file. A key that a
 // reader asks for and nothing explains is a fault, and so is a key of the files that no reader asks
-// for. A line "#- PATTERN" (`*` stands for anything, [] is left out) leaves keys out that no example
-// holds because another key's comment says what they are.
+// for. A line "#- PATTERN" (`*` stands for anything, [] is left out) leaves keys out that no
+// example holds because another key's comment says what they are.
 
 #include <filesystem>
 #include <string>
