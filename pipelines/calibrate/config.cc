@@ -17,8 +17,8 @@ namespace {
 
 using pipelines::EnumWord;
 using pipelines::Keys;
-using pipelines::ListStyle;
 using pipelines::Need;
+using pipelines::Style;
 
 constexpr LensModel kModels[] = {LensModel::kBrown, LensModel::kRational, LensModel::kFisheye};
 constexpr EnumWord<BoardKind> kKinds[] = {{BoardKind::kChessboard, "chessboard"},
@@ -116,9 +116,9 @@ void VisitParameters(Keys& keys, CameraSource& c) {
       "fixed",
       "intrinsic parameters (fx_px, ..., k1, ...) that are held; without start coefficients at 0, "
       "the principal point in the middle. Default: none",
-      [&](const YamlNode& node) {
-        c.fixed = node.Texts("fixed", {});
-        for (const std::string& name : c.fixed) CheckParameter(node, "fixed", name, known);
+      [&](const YamlNode& node, const char* key) {
+        c.fixed = node.Texts(key, {});
+        for (const std::string& name : c.fixed) CheckParameter(node, key, name, known);
       },
       [&] { return c.fixed.empty() ? "" : "[" + JoinNames(c.fixed) + "]"; });
   if (keys.reading() == nullptr && c.priors.empty()) return;
@@ -130,7 +130,7 @@ void VisitParameters(Keys& keys, CameraSource& c) {
       }
     for (CameraSetup::Prior& prior : c.priors) {
       std::vector<double> v = {prior.mean, prior.sd};
-      k.Vector(prior.parameter.c_str(), v, 2, {}, "", Need::kRequired);
+      k.Vector(prior.parameter.c_str(), v, 2, {}, "mean and standard deviation", Need::kRequired);
       k.Check(v[1] > 0, prior.parameter.c_str(), FormatNumber(v[1]),
               "[mean, standard deviation] with a standard deviation above 0");
       prior.mean = v[0], prior.sd = v[1];
@@ -167,7 +167,8 @@ void VisitFootage(Keys& keys, CameraSource& c, const std::vector<CameraSource>& 
                "differ in size. Instead of video"
              : "videos: a pattern, a file or a list; clips of a rig belong together in their "
                "order. Instead of images",
-      [&](const YamlNode& map) { files = map.Texts(key); }, [&] { return FromRoot(files, base); });
+      [&](const YamlNode& map, const char*) { files = map.Texts(key); },
+      [&] { return FromRoot(files, base); });
   keys.Check(
       earlier.empty() || earlier.front().images.empty() != images, key,
       earlier.empty() ? "" : fmt::format("the other kind than camera {}", earlier.front().name),
@@ -179,9 +180,9 @@ void VisitModel(Keys& keys, CameraSource& c) {
       "start",
       "rig.yaml, or a camera file of another program, whose camera of that name (or only camera) "
       "is the start of the solve and the value of fixed parameters. Default: closed form",
-      [&](const YamlNode& node) {
-        if (!node.Has("start")) return;
-        c.start_file = node.Folder() / node.Text("start");
+      [&](const YamlNode& node, const char* key) {
+        if (!node.Has(key)) return;
+        c.start_file = node.Folder() / node.Text(key);
         c.start = StartCamera(node, *c.start_file, c.name);
         c.model = c.start->model;
       },
@@ -193,14 +194,14 @@ void VisitModel(Keys& keys, CameraSource& c) {
       "Brown's and the rational model are of lenses that keep straight lines nearly straight; auto "
       "takes the simplest that predicts unseen shots as well as the best. Default: brown, or that "
       "of start",
-      [&](const YamlNode& node) {
+      [&](const YamlNode& node, const char* key) {
         std::vector<std::string> models = {"auto"};
         for (const LensModel model : kModels) models.emplace_back(ToString(model));
-        const std::string model = node.Choice("model", ToString(c.model), models);
+        const std::string model = node.Choice(key, ToString(c.model), models);
         c.choose_model = model == "auto";
         if (!c.choose_model) c.model = *LensModelFromString(model);
         if (c.start && (c.choose_model || c.start->model != c.model))
-          throw node.Fault("model", model,
+          throw node.Fault(key, model,
                            fmt::format("{}, the model of the start", ToString(c.start->model)));
       },
       [&] { return std::string(c.choose_model ? "auto" : ToString(c.model)); });
@@ -224,14 +225,12 @@ void VisitCamera(Keys& keys, CameraSource& c, const std::vector<CameraSource>& a
   keys.Custom(
       "shares_intrinsics_with",
       "name of a camera above this one with the same lens, size and model",
-      [&](const YamlNode& node) {
-        if (!node.Has("shares_intrinsics_with")) return;
-        const std::string name = node.Text("shares_intrinsics_with");
+      [&](const YamlNode& node, const char* key) {
+        if (!node.Has(key)) return;
+        const std::string name = node.Text(key);
         for (std::size_t k = 0; k < all.size(); ++k)
           if (all[k].name == name) with = static_cast<int>(k);
-        if (with < 0)
-          throw node.Fault("shares_intrinsics_with", Excerpt(name),
-                           "the name of a camera above this one");
+        if (with < 0) throw node.Fault(key, Excerpt(name), "the name of a camera above this one");
       },
       [&] { return with < 0 ? "" : YamlQuote(all[static_cast<std::size_t>(with)].name); });
   keys.WriteOrder({"model", "fixed", "priors", "start"});
@@ -244,11 +243,10 @@ void VisitMatch(Keys& keys, CalibrationConfig& plan) {
       "pictures: name (the part of the file name that changes within a camera) or index (order; "
       "equally many of each); videos: time (stamps since the first frame of the clip) or index "
       "(frame number). Videos must have been recorded in step. Default: name, of videos time",
-      [&](const YamlNode& node) {
+      [&](const YamlNode& node, const char* key) {
         const ShotMatch usual = plan.video() ? ShotMatch::kTime : ShotMatch::kName;
         const std::string word = ToString(usual);
-        plan.match =
-            node.Choice("match", word, {word, "index"}) == word ? usual : ShotMatch::kIndex;
+        plan.match = node.Choice(key, word, {word, "index"}) == word ? usual : ShotMatch::kIndex;
       },
       [&] { return std::string(ToString(plan.match)); });
 }
@@ -299,7 +297,7 @@ void VisitCalibration(Keys& keys, CalibrationConfig& plan) {
   keys.Text("name", plan.name, "stands on the certificate. Default: name of the file");
   VisitBoardMap(keys, plan.board);
   keys.List(
-      "cameras", plan.cameras, "one of each camera", ListStyle::kLines,
+      "cameras", plan.cameras, "one of each camera", Style::kLines,
       [&](Keys& k, CameraSource& camera) { VisitCamera(k, camera, plan.cameras, base); },
       Need::kRequired);
   VisitMatch(keys, plan);
@@ -308,14 +306,9 @@ void VisitCalibration(Keys& keys, CalibrationConfig& plan) {
   keys.Map("solve", "for all cameras together", [&](Keys& k) { VisitSolve(k, plan.solve); });
   keys.Map("certificate", "what makes a rig good, usable or refused",
            [&](Keys& k) { VisitCertificate(k, plan.certificate); });
-  keys.Block(
-      "world",
-      [&](const YamlNode& root) {
-        std::vector<std::string> names;
-        for (const CameraSource& camera : plan.cameras) names.push_back(camera.name);
-        plan.world = WorldFromYaml(root, names);
-      },
-      [&] { return ToYaml(plan.world); });
+  std::vector<std::string> names;
+  for (const CameraSource& camera : plan.cameras) names.push_back(camera.name);
+  Visit(keys, plan.world, names);
 }
 
 }  // namespace
@@ -339,7 +332,7 @@ CalibrationConfig LoadCalibration(const std::filesystem::path& path) {
   plan.name = path.stem().string();
   Keys keys(root);
   VisitCalibration(keys, plan);
-  root.Has("provenance");  // of a run.yaml: says where a result came from and changes nothing
+  pipelines::VisitProvenance(keys);
   root.Finish();
   return plan;
 }

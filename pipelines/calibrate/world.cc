@@ -8,13 +8,18 @@
 
 #include "data/base/error.h"
 #include "data/files/text.h"
+#include "pipelines/config/visit.h"
 #include "pipelines/config/yaml.h"
 
 namespace impactlab {
 namespace {
 
-using pipelines::YamlLine;
-using pipelines::YamlWord;
+using pipelines::Keys;
+using pipelines::Need;
+using pipelines::Style;
+
+constexpr const char* kWorld = "world";
+constexpr const char* kGravity = "gravity";
 
 Eigen::Vector2d Pixel(const std::vector<double>& v) { return {v[0], v[1]}; }
 
@@ -24,120 +29,176 @@ void CheckCamera(const YamlNode& node, const std::string& name,
     throw node.Fault(name, "a camera that is not in the list", JoinNames(cameras));
 }
 
+// A camera's name as a key, which is written with quotes.
+std::string KeyOf(const Keys& keys, const std::string& camera) {
+  return keys.reading() != nullptr ? camera : YamlQuote(camera);
+}
+
 // {left: [x, y], right: [x, y]}
-SeenBy ParseSeen(const YamlNode& parent, const std::string& key,
-                 const std::vector<std::string>& cameras) {
-  const YamlNode node = parent.Map(key);
-  SeenBy seen;
-  for (const std::string& name : node.Keys()) {
-    CheckCamera(node, name, cameras);
-    seen.emplace_back(name, Pixel(node.Vector(name, 2, Closed(-1e5, 1e5))));
-  }
-  if (seen.size() < 2)
-    throw parent.Fault(key, fmt::format("{} cameras", seen.size()),
-                       "pixels [x, y] in two cameras or more");
-  return seen;
+void VisitSeen(Keys& keys, const char* key, SeenBy& seen, const std::vector<std::string>& cameras,
+               const char* meaning) {
+  keys.Map(
+      key, meaning,
+      [&](Keys& k) {
+        if (const YamlNode* node = k.reading())
+          for (const std::string& name : node->Keys()) {
+            CheckCamera(*node, name, cameras);
+            seen.emplace_back(name, Eigen::Vector2d::Zero());
+          }
+        for (auto& [name, q] : seen) {
+          std::vector<double> v = {q.x(), q.y()};
+          k.Vector(KeyOf(k, name).c_str(), v, 2, Closed(-1e5, 1e5), meaning, Need::kRequired);
+          q = Pixel(v);
+        }
+      },
+      Need::kRequired, Style::kFlow);
+  keys.Check(seen.size() >= 2, key, fmt::format("{} cameras", seen.size()),
+             "pixels [x, y] in two cameras or more");
 }
 
-std::string SeenYaml(const SeenBy& seen) {
-  std::string out;
-  for (const auto& [name, q] : seen)
-    out += fmt::format("{}{}: [{}, {}]", out.empty() ? "" : ", ", YamlQuote(name), q.x(), q.y());
-  return "{" + out + "}";
+void VisitBoard(Keys& keys, WorldConfig& plan) {
+  keys.Text("shot", plan.shot, "name of the shot, or of a picture of it", Need::kRequired);
+  keys.Number("thickness_m", plan.board.thickness, Closed(0, 1),
+              "from the surface to the printed plane");
+  keys.Number("sd_thickness_m", plan.board.sd_thickness, Closed(0, 1), "its standard deviation");
 }
 
-void ParseGiven(const YamlNode& given, WorldConfig* plan) {
-  const auto rows = given.Vectors("rotation", 3, Closed(-1, 1));
-  if (rows.size() != 3)
-    throw given.Fault("rotation", fmt::format("{} rows", rows.size()),
-                      "three rows of three: R_WC of the first camera");
-  Eigen::Matrix3d R;
+void VisitPoint(Keys& keys, WorldConfig::Point& point, std::size_t n_before,
+                const std::vector<std::string>& cameras) {
+  if (keys.reading() != nullptr) point.name = fmt::format("point {}", n_before + 1);
+  keys.Text("name", point.name, "of the point. Default: point 1, point 2, ...");
+  pipelines::VisitVector(keys, "at_m", point.p_W, Closed(-1e4, 1e4), "in W", Need::kRequired);
+  keys.Number("sd_m", point.sd, Closed(0, 1), "of a coordinate");
+  keys.Number("sd_px", point.sd_pixel, Positive(), "of a pixel");
+  VisitSeen(keys, "seen", point.seen, cameras, "pixel in every camera, two or more");
+}
+
+// Pose of the first camera.
+void VisitGiven(Keys& keys, WorldConfig& plan) {
+  Eigen::Matrix3d R = plan.X_WA.linear();
+  std::vector<std::vector<double>> rows;
+  for (int i = 0; i < 3; ++i) rows.push_back({R(i, 0), R(i, 1), R(i, 2)});
+  keys.Vectors("rotation", rows, 3, Closed(-1, 1), Style::kFlow, "camera to world, three rows",
+               Need::kRequired);
+  keys.Check(rows.size() == 3, "rotation", fmt::format("{} rows", rows.size()),
+             "three rows of three: R_WC of the first camera");
   for (int i = 0; i < 3; ++i)
     for (int j = 0; j < 3; ++j)
       R(i, j) = rows[static_cast<std::size_t>(i)][static_cast<std::size_t>(j)];
-  if ((R.transpose() * R - Eigen::Matrix3d::Identity()).norm() > 1e-6 || R.determinant() < 0)
-    throw given.Fault("rotation", "a matrix that is no rotation",
-                      "orthonormal rows, right-handed, to 1e-6");
-  plan->X_WA.linear() = R;
-  const std::vector<double> p = given.Vector("position_m", 3, Closed(-1e4, 1e4));
-  plan->X_WA.translation() << p[0], p[1], p[2];
-  plan->sd_rotation = given.Number("sd_rotation_rad", 0, NonNegative());
-  plan->sd_position = given.Number("sd_position_m", 0, NonNegative());
+  keys.Check(
+      (R.transpose() * R - Eigen::Matrix3d::Identity()).norm() <= 1e-6 && R.determinant() >= 0,
+      "rotation", "a matrix that is no rotation", "orthonormal rows, right-handed, to 1e-6");
+  plan.X_WA.linear() = R;
+  Eigen::Vector3d p = plan.X_WA.translation();
+  pipelines::VisitVector(keys, "position_m", p, Closed(-1e4, 1e4), "of the camera in W",
+                         Need::kRequired);
+  plan.X_WA.translation() = p;
+  keys.Number("sd_rotation_rad", plan.sd_rotation, NonNegative(), "of the rotation");
+  keys.Number("sd_position_m", plan.sd_position, NonNegative(), "of a coordinate");
 }
 
-void ParseWorld(const YamlNode& root, const std::vector<std::string>& cameras, WorldConfig* plan) {
-  if (!root.Has("world")) return;
-  const YamlNode node = root.Map("world");
-  int kinds = 0;
-  for (const char* kind : {"board", "points", "given"}) {
-    if (!node.Has(kind)) continue;
-    plan->source = kind;
-    ++kinds;
-  }
-  if (kinds != 1)
-    throw root.Fault("world", fmt::format("{} of the keys board, points, given", kinds),
-                     "exactly one of them");
-  if (plan->source == "board") {
-    const YamlNode board = node.Map("board");
-    plan->shot = board.Text("shot");
-    plan->board.thickness = board.Number("thickness_m", 0, Closed(0, 1));
-    plan->board.sd_thickness = board.Number("sd_thickness_m", 0, Closed(0, 1));
-  } else if (plan->source == "points") {
-    for (const YamlNode& item : node.List("points")) {
-      WorldConfig::Point point;
-      point.name = item.Text("name", fmt::format("point {}", plan->points.size() + 1));
-      const std::vector<double> at = item.Vector("at_m", 3, Closed(-1e4, 1e4));
-      point.p_W << at[0], at[1], at[2];
-      point.sd = item.Number("sd_m", 0, Closed(0, 1));
-      point.sd_pixel = item.Number("sd_px", point.sd_pixel, Positive());
-      point.seen = ParseSeen(item, "seen", cameras);
-      plan->points.push_back(point);
+void VisitSource(Keys& keys, const Keys& root, WorldConfig& plan,
+                 const std::vector<std::string>& cameras) {
+  if (const YamlNode* node = keys.reading()) {
+    int kinds = 0;
+    for (const char* kind : {"board", "points", "given"}) {
+      if (!node->Has(kind)) continue;
+      plan.source = kind;
+      ++kinds;
     }
-    if (plan->points.size() < 3)
-      throw node.Fault("points", fmt::format("{} points", plan->points.size()),
-                       "three or more, not on a line");
+    root.Check(kinds == 1, kWorld, fmt::format("{} of the keys board, points, given", kinds),
+               "exactly one of them");
+  }
+  if (plan.source == "board") {
+    keys.Map(
+        "board",
+        "A board that lies on the struck surface: x along its rows, z out of the surface, origin "
+        "under point 0.",
+        [&](Keys& k) { VisitBoard(k, plan); }, Need::kRequired);
+  } else if (plan.source == "points") {
+    keys.List(
+        "points", plan.points, "three or more points whose place in W is known", Style::kFlow,
+        [&](Keys& k, WorldConfig::Point& point) {
+          VisitPoint(k, point, plan.points.size(), cameras);
+        },
+        Need::kRequired);
+    keys.Check(plan.points.size() >= 3, "points", fmt::format("{} points", plan.points.size()),
+               "three or more, not on a line");
   } else {
-    ParseGiven(node.Map("given"), plan);
+    keys.Map(
+        "given", "pose of the first camera", [&](Keys& k) { VisitGiven(k, plan); },
+        Need::kRequired);
   }
 }
 
-void ParseGravity(const YamlNode& root, const std::vector<std::string>& cameras,
-                  WorldConfig* plan) {
-  if (!root.Has("gravity")) return;
-  const YamlNode node = root.Map("gravity");
-  const bool line = node.Has("plumb_line"), direction = node.Has("direction");
-  if (line == direction)
-    throw root.Fault("gravity",
-                     line ? "both plumb_line and direction" : "neither plumb_line nor direction",
-                     "one of them");
-  if (line) {
-    plan->gravity = "plumb_line";
-    const YamlNode map = node.Map("plumb_line");
-    plan->sd_plumb = map.Number("sd_px", plan->sd_plumb, Positive());
-    for (const std::string& name : map.Keys()) {
+void VisitPlumbLine(Keys& keys, const Keys& gravity, WorldConfig& plan,
+                    const std::vector<std::string>& cameras) {
+  keys.Number("sd_px", plan.sd_plumb, Positive(), "of a pixel on it");
+  if (const YamlNode* node = keys.reading())
+    for (const std::string& name : node->Keys()) {
       if (name == "sd_px") continue;
-      CheckCamera(map, name, cameras);
-      std::vector<Eigen::Vector2d> points;
-      for (const auto& q : map.Vectors(name, 2, Closed(-1e5, 1e5))) points.push_back(Pixel(q));
-      if (points.size() < 2)
-        throw map.Fault(name, "one point",
-                        "two or more pixels [x, y] on the string, from the top down");
-      plan->plumb_line.emplace_back(name, points);
+      CheckCamera(*node, name, cameras);
+      plan.plumb_line.emplace_back(name, std::vector<Eigen::Vector2d>());
     }
-    if (plan->plumb_line.size() < 2)
-      throw node.Fault("plumb_line", fmt::format("{} cameras", plan->plumb_line.size()),
-                       "the string in two cameras or more");
-    return;
+  for (auto& [name, points] : plan.plumb_line) {
+    std::vector<std::vector<double>> rows;
+    for (const Eigen::Vector2d& q : points) rows.push_back({q.x(), q.y()});
+    keys.Vectors(KeyOf(keys, name).c_str(), rows, 2, Closed(-1e5, 1e5), Style::kFlow,
+                 "pixels on the string, from the top down", Need::kRequired);
+    keys.Check(rows.size() >= 2, name.c_str(), "one point",
+               "two or more pixels [x, y] on the string, from the top down");
+    points.clear();
+    for (const std::vector<double>& row : rows) points.push_back(Pixel(row));
   }
-  plan->gravity = "direction";
-  const YamlNode map = node.Map("direction");
+  gravity.Check(plan.plumb_line.size() >= 2, "plumb_line",
+                fmt::format("{} cameras", plan.plumb_line.size()),
+                "the string in two cameras or more");
+}
+
+void VisitDown(Keys& keys, WorldConfig& plan, const std::vector<std::string>& cameras) {
   std::vector<std::string> frames = cameras;
   frames.insert(frames.begin(), "world");
-  plan->direction_frame = map.Choice("frame", frames);
-  const std::vector<double> down = map.Vector("down", 3, Closed(-1e6, 1e6));
-  plan->down << down[0], down[1], down[2];
-  if (!(plan->down.norm() > 0)) throw map.Fault("down", "[0, 0, 0]", "a direction");
-  plan->sd_down = map.Number("sd_rad", 0, Closed(0, 1));
+  keys.Custom(
+      "frame", "that the numbers are in Allowed: world, or a camera",
+      [&](const YamlNode& node, const char* key) {
+        plan.direction_frame = node.Choice(key, frames);
+      },
+      [&] { return YamlQuote(plan.direction_frame); });
+  pipelines::VisitVector(keys, "down", plan.down, Closed(-1e6, 1e6), "of any length",
+                         Need::kRequired);
+  keys.Check(plan.down.norm() > 0, "down", "[0, 0, 0]", "a direction");
+  keys.Number("sd_rad", plan.sd_down, Closed(0, 1), "its standard deviation");
+}
+
+void VisitGravity(Keys& keys, const Keys& root, WorldConfig& plan,
+                  const std::vector<std::string>& cameras) {
+  bool line = plan.gravity == "plumb_line";
+  if (const YamlNode* node = keys.reading()) {
+    line = node->Has("plumb_line");
+    root.Check(line != node->Has("direction"), kGravity,
+               line ? "both plumb_line and direction" : "neither plumb_line nor direction",
+               "one of them");
+    plan.gravity = line ? "plumb_line" : "direction";
+  }
+  if (line)
+    keys.Map(
+        "plumb_line", "a string with a weight, seen by two cameras or more",
+        [&](Keys& k) { VisitPlumbLine(k, keys, plan, cameras); }, Need::kRequired);
+  else
+    keys.Map(
+        "direction", "in numbers", [&](Keys& k) { VisitDown(k, plan, cameras); }, Need::kRequired,
+        Style::kFlow);
+}
+
+void VisitLength(Keys& keys, WorldConfig::Length& length, std::size_t n_before,
+                 const std::vector<std::string>& cameras) {
+  if (keys.reading() != nullptr) length.name = fmt::format("length {}", n_before + 1);
+  keys.Text("name", length.name, "of the length. Default: length 1, length 2, ...");
+  keys.Number("length_m", length.length, Positive(), "between two points", Need::kRequired);
+  keys.Number("sd_m", length.sd, NonNegative(), "its standard deviation");
+  keys.Number("sd_px", length.sd_pixel, Positive(), "of a pixel");
+  VisitSeen(keys, "from", length.from, cameras, "pixel of the first point in every camera");
+  VisitSeen(keys, "to", length.to, cameras, "pixel of the second point");
 }
 
 std::vector<PixelObservation> Observations(const SeenBy& seen, double sd,
@@ -206,65 +267,17 @@ GravityEstimate FindGravity(const WorldConfig& plan, const CameraRig& rig,
 
 }  // namespace
 
-WorldConfig WorldFromYaml(const YamlNode& root, const std::vector<std::string>& cameras) {
-  WorldConfig plan;
-  ParseWorld(root, cameras, &plan);
-  ParseGravity(root, cameras, &plan);
-  if (!root.Has("lengths")) return plan;
-  for (const YamlNode& item : root.List("lengths")) {
-    WorldConfig::Length length;
-    length.name = item.Text("name", fmt::format("length {}", plan.lengths.size() + 1));
-    length.length = item.Number("length_m", Positive());
-    length.sd = item.Number("sd_m", 0, NonNegative());
-    length.sd_pixel = item.Number("sd_px", length.sd_pixel, Positive());
-    length.from = ParseSeen(item, "from", cameras);
-    length.to = ParseSeen(item, "to", cameras);
-    plan.lengths.push_back(length);
-  }
-  return plan;
-}
-
-std::string ToYaml(const WorldConfig& plan) {
-  std::string out;
-  if (plan.source == "board") {
-    out += "world:\n  board:\n" + YamlWord(2, "shot", YamlQuote(plan.shot)) +
-           YamlLine(2, "thickness_m", plan.board.thickness) +
-           YamlLine(2, "sd_thickness_m", plan.board.sd_thickness);
-  } else if (plan.source == "points") {
-    out += "world:\n  points:\n";
-    for (const WorldConfig::Point& p : plan.points)
-      out += fmt::format("    - {{name: {}, at_m: [{}, {}, {}], sd_m: {}, sd_px: {}, seen: {}}}\n",
-                         YamlQuote(p.name), p.p_W.x(), p.p_W.y(), p.p_W.z(), p.sd, p.sd_pixel,
-                         SeenYaml(p.seen));
-  } else if (plan.source == "given") {
-    const Eigen::Matrix3d R = plan.X_WA.linear();
-    out += "world:\n  given:\n";
-    out += fmt::format("    rotation: [[{}, {}, {}], [{}, {}, {}], [{}, {}, {}]]\n", R(0, 0),
-                       R(0, 1), R(0, 2), R(1, 0), R(1, 1), R(1, 2), R(2, 0), R(2, 1), R(2, 2));
-    const Eigen::Vector3d p = plan.X_WA.translation();
-    out += YamlLine(2, "position_m", {p.x(), p.y(), p.z()}) +
-           YamlLine(2, "sd_rotation_rad", plan.sd_rotation) +
-           YamlLine(2, "sd_position_m", plan.sd_position);
-  }
-  if (plan.gravity == "plumb_line") {
-    out += "gravity:\n  plumb_line:\n" + YamlLine(2, "sd_px", plan.sd_plumb);
-    for (const auto& [name, points] : plan.plumb_line) {
-      std::string list;
-      for (const auto& q : points)
-        list += fmt::format("{}[{}, {}]", list.empty() ? "" : ", ", q.x(), q.y());
-      out += YamlWord(2, YamlQuote(name), "[" + list + "]");
-    }
-  } else if (plan.gravity == "direction") {
-    out += fmt::format("gravity:\n  direction: {{frame: {}, down: [{}, {}, {}], sd_rad: {}}}\n",
-                       YamlQuote(plan.direction_frame), plan.down.x(), plan.down.y(), plan.down.z(),
-                       plan.sd_down);
-  }
-  if (!plan.lengths.empty()) out += "lengths:\n";
-  for (const WorldConfig::Length& l : plan.lengths)
-    out += fmt::format("  - {{name: {}, length_m: {}, sd_m: {}, sd_px: {}, from: {}, to: {}}}\n",
-                       YamlQuote(l.name), l.length, l.sd, l.sd_pixel, SeenYaml(l.from),
-                       SeenYaml(l.to));
-  return out;
+void Visit(Keys& keys, WorldConfig& plan, const std::vector<std::string>& cameras) {
+  keys.Stated(!plan.source.empty())
+      .Map(kWorld, "the frame W. Default: that of the first camera",
+           [&](Keys& k) { VisitSource(k, keys, plan, cameras); });
+  keys.Stated(!plan.gravity.empty())
+      .Map(kGravity, "which way is down. Default: not known",
+           [&](Keys& k) { VisitGravity(k, keys, plan, cameras); });
+  keys.List("lengths", plan.lengths, "known lengths that check the scale. Default: none",
+            Style::kFlow, [&](Keys& k, WorldConfig::Length& length) {
+              VisitLength(k, length, plan.lengths.size(), cameras);
+            });
 }
 
 WorldRun PlaceWorld(const WorldConfig& plan, const CalibrationProblem& problem,

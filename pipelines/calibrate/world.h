@@ -11,9 +11,11 @@
 
 #include "calibration/solve/calibrate.h"
 #include "calibration/world/world.h"
-#include "data/yaml/yaml.h"
 
 namespace impactlab {
+namespace pipelines {
+class Keys;
+}
 
 // Pixels of one thing by camera name.
 using SeenBy = std::vector<std::pair<std::string, Eigen::Vector2d>>;
@@ -52,9 +54,8 @@ struct WorldConfig {
 };
 
 // Keys `world`, `gravity` and `lengths` of a calibration file (data/README.md) for cameras of these
-// names. ConfigError.
-WorldConfig WorldFromYaml(const YamlNode& root, const std::vector<std::string>& cameras);
-std::string ToYaml(const WorldConfig& plan);
+// names.
+void Visit(pipelines::Keys& keys, WorldConfig& plan, const std::vector<std::string>& cameras);
 
 struct WorldRun {
   // why the requested world cannot be determined; the rig is then refused

@@ -27,9 +27,9 @@ void Keys::PutBlock(const char* key, const std::string& below) {
   written_.emplace_back(key, fmt::format("{:{}}{}:\n{}", "", 2 * level_, key, below));
 }
 
-std::string Keys::Item(std::string text, ListStyle style) const {
+std::string Keys::Item(std::string text, Style style) const {
   const int indent = 2 * (level_ + 1);
-  if (style == ListStyle::kFlow) return fmt::format("{:{}}- {{{}}}\n", "", indent, text);
+  if (style == Style::kFlow) return fmt::format("{:{}}- {{{}}}\n", "", indent, text);
   text[static_cast<std::size_t>(indent)] = '-';
   return text;
 }
@@ -75,13 +75,14 @@ std::int64_t Keys::Whole(const char* key, std::int64_t value, const Range& allow
   return value;
 }
 
-void Keys::Flag(const char* key, bool& value, const char* meaning) {
+void Keys::Flag(const char* key, bool& value, const char* meaning, Need need) {
   Explain(key, meaning);
+  const bool required = need == Need::kRequired || only_stated_;
   if (!Wanted(key)) return;
   if (node_ == nullptr) {
     Put(key, value ? "true" : "false");
   } else {
-    value = node_->Flag(key, value);
+    value = required ? node_->Flag(key) : node_->Flag(key, value);
   }
 }
 
@@ -114,6 +115,46 @@ void Keys::Vector(const char* key, std::vector<double>& values, int n, const Ran
   } else {
     values = required ? node_->Vector(key, n, allowed) : node_->Vector(key, n, values, allowed);
   }
+}
+
+void Keys::Vectors(const char* key, std::vector<std::vector<double>>& rows, int n,
+                   const Range& allowed, Style style, const char* meaning, Need need) {
+  Explain(key, meaning);
+  const bool required = need == Need::kRequired || only_stated_;
+  if (!Wanted(key)) return;
+  if (node_ != nullptr) {
+    if (required || node_->Has(key)) rows = node_->Vectors(key, n, allowed);
+    return;
+  }
+  std::string list;
+  for (const std::vector<double>& row : rows) {
+    if (style == Style::kLines)
+      list += fmt::format("{:{}}- {}\n", "", 2 * (level_ + 1), Bracketed(row));
+    else
+      list += (list.empty() ? "" : ", ") + Bracketed(row);
+  }
+  if (style == Style::kLines) return PutBlock(key, list);
+  Put(key, "[" + list + "]");
+}
+
+void Keys::Texts(const char* key, std::vector<std::string>& texts, const char* meaning, Need need) {
+  Explain(key, meaning);
+  const bool required = need == Need::kRequired || only_stated_;
+  if (!Wanted(key)) return;
+  if (node_ != nullptr) {
+    texts = required ? node_->Texts(key) : node_->Texts(key, texts);
+  } else if (!texts.empty()) {
+    Put(key, QuotedList(texts));
+  }
+}
+
+void Keys::OneOf(const char* key, std::string& word, const std::vector<std::string>& words,
+                 const char* meaning, Need need) {
+  const auto at = std::find(words.begin(), words.end(), word);
+  const std::size_t k =
+      Choice(key, at == words.end() ? 0 : static_cast<std::size_t>(at - words.begin()), words,
+             meaning, need);
+  word = words[k];
 }
 
 std::size_t Keys::Choice(const char* key, std::size_t at, const std::vector<std::string>& names,
@@ -175,18 +216,24 @@ void Keys::File(const char* key, std::filesystem::path& value, const char* meani
 }
 
 void Keys::Custom(const char* key, const char* meaning,
-                  const std::function<void(const YamlNode&)>& read,
+                  const std::function<void(const YamlNode&, const char* key)>& read,
                   const std::function<std::string()>& write) {
   Explain(key, meaning);
   if (node_ != nullptr) {
-    read(*node_);
+    read(*node_, key);
   } else if (const std::string value = write(); !value.empty()) {
     Put(key, value);
   }
 }
 
+void Keys::Read(const char* key, const char* meaning,
+                const std::function<void(const YamlNode&, const char* key)>& read) {
+  Explain(key, meaning);
+  if (node_ != nullptr) read(*node_, key);
+}
+
 void Keys::Map(const char* key, const char* meaning, const std::function<void(Keys&)>& visit,
-               Need need) {
+               Need need, Style style) {
   Explain(key, meaning);
   const bool required = need == Need::kRequired || only_stated_;
   if (!Wanted(key)) return;
@@ -196,18 +243,11 @@ void Keys::Map(const char* key, const char* meaning, const std::function<void(Ke
     visit(keys);
     return;
   }
-  Keys keys(level_ + 1);
+  const bool flow = flow_ || style == Style::kFlow;
+  Keys keys(level_ + 1, flow);
   visit(keys);
+  if (flow) return Put(key, "{" + keys.text() + "}");
   PutBlock(key, keys.text());
-}
-
-void Keys::Block(const char* key, const std::function<void(const YamlNode&)>& read,
-                 const std::function<std::string()>& write) {
-  if (node_ != nullptr) {
-    read(*node_);
-  } else {
-    written_.emplace_back(key, write());
-  }
 }
 
 }  // namespace impactlab::pipelines

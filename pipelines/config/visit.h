@@ -20,8 +20,9 @@
 //
 // Beyond plain values the vocabulary is: Map (a map in the map), List (a list of maps), Stated (a
 // key that is written only where something is said), Check (what a range cannot say), WriteOrder (a
-// file is written in another order than it is read) and Custom (any other form: alternatives, names
-// of files, lists of words).
+// file is written in another order than it is read), Custom (any other form: alternatives, names
+// that are keys) and Read (the same of a file that is only read). Of a file that is only read a
+// Visit asks `reading()` where one key depends on another.
 
 #include <cstdint>
 #include <filesystem>
@@ -45,10 +46,10 @@ struct EnumWord {
 
 enum class Need { kOptional, kRequired };
 
-// How the maps of a list are written.
-enum class ListStyle {
-  kLines,  // a key a line
-  kFlow    // a map a line: - {name: oak, recordings: drop_0*}
+// How a map, the maps of a list or the rows of a matrix are written.
+enum class Style {
+  kLines,  // a key, or a row, a line
+  kFlow    // on one line: {name: oak, recordings: drop_0*}, [[1, 0], [0, 1]]
 };
 
 class Keys {
@@ -74,7 +75,7 @@ class Keys {
     value =
         static_cast<Integer>(Whole(key, static_cast<std::int64_t>(value), allowed, meaning, need));
   }
-  void Flag(const char* key, bool& value, const char* meaning);
+  void Flag(const char* key, bool& value, const char* meaning, Need need = Need::kOptional);
   void Text(const char* key, std::string& value, const char* meaning, Need need = Need::kOptional);
   template <class Enum, std::size_t N>
   void Word(const char* key, Enum& value, const EnumWord<Enum> (&words)[N], const char* meaning,
@@ -90,6 +91,15 @@ class Keys {
   // A list of numbers, of a fixed length or, with n < 0, of any.
   void Vector(const char* key, std::vector<double>& values, int n, const Range& allowed,
               const char* meaning, Need need = Need::kOptional);
+  // A list of lists of n numbers, such as points.
+  void Vectors(const char* key, std::vector<std::vector<double>>& rows, int n, const Range& allowed,
+               Style style, const char* meaning, Need need = Need::kOptional);
+  // Any texts; one stands for a list of one. An empty list is not written.
+  void Texts(const char* key, std::vector<std::string>& texts, const char* meaning,
+             Need need = Need::kOptional);
+  // One of the words.
+  void OneOf(const char* key, std::string& word, const std::vector<std::string>& words,
+             const char* meaning, Need need = Need::kOptional);
   // Text that needs no quotes, such as a name of letters and digits.
   void Plain(const char* key, std::string& value, const char* meaning, Need need = Need::kOptional);
   // Names out of `known`, or "all" or "none" alone; none is the empty list. A missing key asks for
@@ -110,20 +120,19 @@ class Keys {
     return *this;
   }
 
-  // Any other form. `read` is called with the map that is read; `write` gives the value as YAML,
-  // and nothing where the key is left out.
+  // Any other form. `read` is called with the map that is read and the key; `write` gives the value
+  // as YAML, and nothing where the key is left out.
   void Custom(const char* key, const char* meaning,
-              const std::function<void(const YamlNode&)>& read,
+              const std::function<void(const YamlNode&, const char* key)>& read,
               const std::function<std::string()>& write);
 
-  // The same of a part that is written by several lines, or by several keys of which `key` is the
-  // first.
-  void Block(const char* key, const std::function<void(const YamlNode&)>& read,
-             const std::function<std::string()>& write);
+  // The same of a file that is only read.
+  void Read(const char* key, const char* meaning,
+            const std::function<void(const YamlNode&, const char* key)>& read);
 
   // A map; where it may be missing, its defaults apply.
   void Map(const char* key, const char* meaning, const std::function<void(Keys&)>& visit,
-           Need need = Need::kOptional);
+           Need need = Need::kOptional, Style style = Style::kLines);
   // The same of a struct with a Visit.
   template <class Struct>
   void Map(const char* key, const char* meaning, Struct& value, Need need = Need::kOptional) {
@@ -134,13 +143,13 @@ class Keys {
   // A list of maps, `visit(keys, part)` for each; while one is read, `parts` holds those before it.
   // An empty list is not written.
   template <class Part, class VisitPart>
-  void List(const char* key, std::vector<Part>& parts, const char* meaning, ListStyle style,
+  void List(const char* key, std::vector<Part>& parts, const char* meaning, Style style,
             const VisitPart& visit, Need need = Need::kOptional) {
     Explain(key, meaning);
     if (node_ == nullptr) {
       std::string list;
       for (Part& part : parts) {
-        Keys keys(level_ + 2, style == ListStyle::kFlow);
+        Keys keys(level_ + 2, style == Style::kFlow);
         visit(keys, part);
         list += Item(keys.text(), style);
       }
@@ -172,7 +181,7 @@ class Keys {
   // Of the lines below a key.
   void PutBlock(const char* key, const std::string& below);
   // One map of a list.
-  std::string Item(std::string text, ListStyle style) const;
+  std::string Item(std::string text, Style style) const;
   std::int64_t Whole(const char* key, std::int64_t value, const Range& allowed, const char* meaning,
                      Need need);
   std::size_t Choice(const char* key, std::size_t at, const std::vector<std::string>& names,

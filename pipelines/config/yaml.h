@@ -14,8 +14,19 @@
 
 namespace impactlab::pipelines {
 
-// The `body` map. A body without mass_kg weighs 1 kg (mass_known false) and takes its inertia per
-// mass or from its shape.
+// Three components; `VisitPoint` of motion in a plane the two [x, z], with y = 0.
+void VisitVector(Keys& keys, const char* key, Eigen::Vector3d& value, const Range& allowed,
+                 const char* meaning, Need need = Need::kOptional);
+void VisitPoint(Keys& keys, const char* key, Eigen::Vector3d& value, bool planar,
+                const Range& allowed, const char* meaning, Need need = Need::kOptional);
+
+// A direction that is not zero, of any length in the file and of length 1 here; planar: [x, z].
+void VisitDirection(Keys& keys, const char* key, Eigen::Vector3d& direction, bool planar,
+                    const char* meaning);
+
+// Keys of a body. Without mass_kg it weighs 1 kg (mass_known false) and takes its inertia per mass
+// or from its shape.
+void VisitBody(Keys& keys, Body& body, bool planar);
 Body ParseBody(const YamlNode& node, bool planar);
 // The `floor` map; level at height 0 where it is missing. The normal is made a unit vector.
 void VisitFloor(Keys& keys, Plane& floor, bool planar);
@@ -26,17 +37,21 @@ void VisitCorrection(Keys& keys, const char* key, FrameCorrection& correction, b
 // The `columns` map: our names of columns, and the names in the files.
 void VisitColumns(Keys& keys, PoseColumns& columns);
 
+// The map that says where a result came from; read, of a run.yaml, and never written here.
+void VisitProvenance(Keys& keys);
+
 // Names of the single entries of a FrameCorrection, as in audit evidence and as keys in files.
 std::vector<std::string> CorrectionNames();
 
-// The same read from a document, and written as YAML that ends in a newline.
+// The same read from a document.
 Plane ParseFloor(const YamlNode& root, bool planar);
 FlightOptions ParseFlight(const YamlNode& root, bool planar);
 FrameCorrection ParseCorrection(const YamlNode& root, const char* key, bool planar);
+// The same as YAML that ends in a newline, with the map's name above it.
+std::string BodyYaml(const Body& body);
 std::string FloorYaml(const Plane& floor);
 std::string FlightYaml(const FlightOptions& flight);
 std::string CorrectionYaml(const char* key, const FrameCorrection& correction, bool planar);
-std::string BodyYaml(const Body& body);
 
 // "[1, 2]" and "[\"a\", \"b\"]".
 std::string Bracketed(const std::vector<double>& values);
@@ -46,6 +61,7 @@ std::string QuotedList(const std::vector<std::string>& texts);
 std::string YamlLine(int level, std::string_view key, double value);
 std::string YamlLine(int level, std::string_view key, const std::vector<double>& values);
 std::string YamlWord(int level, std::string_view key, std::string_view plain_text);
+
 inline std::string YamlCount(int level, std::string_view key, long long value) {
   return YamlWord(level, key, std::to_string(value));
 }

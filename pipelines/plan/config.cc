@@ -16,8 +16,7 @@ using Eigen::Vector3d;
 using pipelines::EnumWord;
 using pipelines::Keys;
 using pipelines::Need;
-
-constexpr const char* kSchema = "impactlab.plan/1";
+using pipelines::Style;
 
 constexpr std::size_t kMostSettings = 240;
 constexpr int kMostDrops = 1000;
@@ -155,17 +154,12 @@ CameraRig VisitDescribedRig(Keys& keys, const Vector3d& centre) {
 void VisitMarkers(Keys& keys, ExperimentDesign& p) {
   std::vector<std::vector<double>> places, normals;
   double radius = 0;
-  const auto no_text = [] { return std::string(); };
-  keys.Custom(
-      "layout_m", "places on the body, from the centre of mass, in B; planar: [x, z]",
-      [&](const YamlNode& node) { places = node.Vectors("layout_m", 3); }, no_text);
+  keys.Vectors("layout_m", places, 3, {}, Style::kFlow,
+               "places on the body, from the centre of mass, in B; planar: [x, z]",
+               Need::kRequired);
   keys.Number("radius_m", radius, Closed(0, 10), "of a marker");
-  keys.Custom(
-      "normals", "of flat discs; a disc that is turned away is not seen. Default: balls",
-      [&](const YamlNode& node) {
-        if (node.Has("normals")) normals = node.Vectors("normals", 3);
-      },
-      no_text);
+  keys.Vectors("normals", normals, 3, {}, Style::kFlow,
+               "of flat discs; a disc that is turned away is not seen. Default: balls");
   keys.Check(normals.empty() || normals.size() == places.size(), "normals",
              fmt::format("{} directions", normals.size()),
              fmt::format("one of each of the {} markers", places.size()));
@@ -251,14 +245,18 @@ void VisitWanted(Keys& keys, ExperimentDesign& p) {
               "of a spin after an impact; 0: not asked");
 }
 
-void ParseRivals(const YamlNode& root, ExperimentDesign& p) {
+void VisitRivals(Keys& keys, ExperimentDesign& p) {
   std::vector<std::string> others;
   for (const auto& [law, word] : kLaws)
     if (law != p.law) others.emplace_back(word);
-  if (root.Has("tell_from") && root.Texts("tell_from") == std::vector<std::string>{"none"}) return;
-  for (const std::string& name : root.Texts("tell_from", others)) {
-    if (std::find(others.begin(), others.end(), name) == others.end())
-      throw root.Fault("tell_from", Excerpt(name), JoinNames(others) + ", or none alone");
+  std::vector<std::string> names = others;
+  keys.Texts(
+      "tell_from", names,
+      "other laws that the drops shall tell from this one, or none. Default: the two others");
+  if (names == std::vector<std::string>{"none"}) return;
+  for (const std::string& name : names) {
+    keys.Check(std::find(others.begin(), others.end(), name) != others.end(), "tell_from",
+               Excerpt(name), JoinNames(others) + ", or none alone");
     p.rivals.push_back(LawOf(name));
   }
 }
@@ -266,12 +264,13 @@ void ParseRivals(const YamlNode& root, ExperimentDesign& p) {
 // The whole file. Plans are read only.
 void VisitPlan(Keys& keys, ExperimentDesign& p) {
   const YamlNode& root = *keys.reading();
-  if (root.Text("schema") != kSchema)
-    throw root.Fault("schema", Excerpt(root.Text("schema")), kSchema);
+  keys.Schema("impactlab.plan/1");
   keys.Text("name", p.name, "of the plan", Need::kRequired);
   bool planar = false;
   keys.Word("motion", planar, kMotions, "in a plane, or in space", Need::kRequired);
-  p.body = pipelines::ParseBody(root.Map("body"), planar);
+  keys.Map(
+      "body", "As `body` of an experiment.",
+      [&](Keys& k) { pipelines::VisitBody(k, p.body, planar); }, Need::kRequired);
   keys.Map(
       "model", "what is believed of the impacts", [&](Keys& k) { VisitModel(k, p); },
       Need::kRequired);
@@ -283,12 +282,10 @@ void VisitPlan(Keys& keys, ExperimentDesign& p) {
       "settings", "lists; every combination is a setting that may be used, at most 240",
       [&](Keys& k) { VisitSettings(k, p); }, Need::kRequired);
   keys.Count("drops", p.drops, Closed(4, kMostDrops), "at most so many will be made");
-  std::vector<double> centre = {0, 0, 0};
-  keys.Vector("centre_m", centre, 3, {}, "place of the impacts in W");
-  p.centre_W = Vector3d(centre[0], centre[1], centre[2]);
+  pipelines::VisitVector(keys, "centre_m", p.centre_W, {}, "place of the impacts in W");
   keys.Number("duration_after_s", p.duration_after, Closed(0.01, 10), "filmed after the impacts");
-  const bool poses = root.Has("poses");
-  keys.Check(root.Has("cameras") != poses, "cameras",
+  const bool cameras = root.Has("cameras"), poses = root.Has("poses");
+  keys.Check(cameras != poses, "cameras",
              poses ? "it beside poses" : "neither cameras nor poses", "one of them");
   if (poses) {
     keys.Map(
@@ -312,10 +309,7 @@ void VisitPlan(Keys& keys, ExperimentDesign& p) {
   keys.Word("criterion", p.criterion, kCriteria,
             "A: least variances in units of the half widths wanted; D: least area of the "
             "confidence region");
-  keys.Custom(
-      "tell_from",
-      "other laws that the drops shall tell from this one, or none. Default: the two others",
-      [&](const YamlNode& node) { ParseRivals(node, p); }, [] { return std::string(); });
+  VisitRivals(keys, p);
   keys.Number("effort", p.effort, Closed(0.01, 1000),
               "campaigns drawn, in units of the usual numbers (planar 400; in space 60 to 300, 8 "
               "to 24 of them with intervals)");

@@ -46,19 +46,15 @@ std::string WordOf(RecordingKind kind) {
 // Of counts, which fit an int.
 Range From(double least) { return Closed(least, 1e9); }
 
-std::string Quoted(const std::filesystem::path& path) {
-  return YamlQuote(std::filesystem::absolute(path).string());
-}
-
 void VisitMarkerSource(Keys& keys, MarkerSource& m) {
   const YamlNode* const node = keys.reading();
   for (const char* key : {"names", "layout_m", "layout_sd_m"})
     keys.Check(node == nullptr || !node->Has(key), key, "it with kind: markers",
                fmt::format("it in the tracking file, as markers.{}", key));
-  keys.Custom(
-      "tracking", "markers: tracking file with cameras, names, layout_m and recordings",
-      [&](const YamlNode& map) { m.plan = LoadTracking(map.Folder() / map.Text("tracking")); },
-      [&] { return Quoted(m.plan.path); });
+  std::filesystem::path tracking = m.plan.path;
+  keys.File("tracking", tracking,
+            "markers: tracking file with cameras, names, layout_m and recordings", Need::kRequired);
+  if (node != nullptr) m.plan = LoadTracking(tracking);
   keys.Check(!m.plan.track.layout.empty(), "tracking", "a tracking file without markers.layout_m",
              "one with the places of the markers on the body");
   keys.File("tracks", m.tracks,
@@ -103,7 +99,7 @@ void VisitRecordings(Keys& keys, Experiment& e) {
       "files",
       "glob of the recordings, relative to this file: `*`, `?`, `[a-z]`, `**` for any depth; in "
       "natural order. Not with kind markers, whose tracking file names them",
-      [&](const YamlNode& node) { e.recordings = node.Text("files"); },
+      [&](const YamlNode& node, const char* key) { e.recordings = node.Text(key); },
       [&] { return FilesFromRoot(e); });
   keys.WriteOrder({"files", "kind"});
   if (kind == RecordingKind::kPlanarMarkers) {
@@ -222,25 +218,25 @@ void VisitAudit(Keys& keys, Experiment& e) {
   keys.Flag("allow_mirror", e.audit.allow_mirror, "mirror images are tried too");
 }
 
-void ParseLaws(const YamlNode& node, std::vector<RestitutionLaw>* laws) {
-  if (!node.Has("laws")) return;
+void ReadLaws(const YamlNode& node, const char* key, std::vector<RestitutionLaw>& laws) {
+  if (!node.Has(key)) return;
   std::vector<std::string> names;
   for (const RestitutionLaw law : kLaws) names.emplace_back(LawName(law));
-  laws->clear();
-  for (const std::string& word : node.Texts("laws")) {
+  laws.clear();
+  for (const std::string& word : node.Texts(key)) {
     const auto place = std::find(names.begin(), names.end(), word);
-    if (place == names.end()) throw node.Fault("laws", Excerpt(word), JoinNames(names, " | "));
+    if (place == names.end()) throw node.Fault(key, Excerpt(word), JoinNames(names, " | "));
     const RestitutionLaw law = kLaws[place - names.begin()];
-    if (std::find(laws->begin(), laws->end(), law) != laws->end())
-      throw node.Fault("laws", word + " again", "every law once");
-    laws->push_back(law);
+    if (std::find(laws.begin(), laws.end(), law) != laws.end())
+      throw node.Fault(key, word + " again", "every law once");
+    laws.push_back(law);
   }
 }
 
 void VisitIdentify(Keys& keys, Experiment& e) {
   keys.Custom(
       "laws", "restitution e_n, e_p, e* of each. Default: all three",
-      [&](const YamlNode& node) { ParseLaws(node, &e.laws); },
+      [&](const YamlNode& node, const char* key) { ReadLaws(node, key, e.laws); },
       [&] {
         std::vector<std::string> names;
         for (const RestitutionLaw law : e.laws) names.emplace_back(LawName(law));
@@ -281,12 +277,9 @@ void VisitValidation(Keys& keys, ValidationOptions& v) {
 }
 
 void VisitBodyAndFloor(Keys& keys, Experiment& e) {
-  keys.Block(
-      "body",
-      [&](const YamlNode& root) {
-        e.body = pipelines::ParseBody(root.Map("body"), e.columns.planar);
-      },
-      [&] { return pipelines::BodyYaml(e.body); });
+  keys.Map(
+      "body", "what is dropped",
+      [&](Keys& k) { pipelines::VisitBody(k, e.body, e.columns.planar); }, Need::kRequired);
   const YamlNode* const root = keys.reading();
   const bool planar = e.columns.planar;
   if (root != nullptr || !(e.floor_of_rig || e.second))
@@ -360,7 +353,7 @@ Experiment LoadExperiment(const std::filesystem::path& path) {
   Keys keys(root);
   VisitExperiment(keys, e);
   e.identify.seed = e.seed;
-  root.Has("provenance");  // of a run.yaml: says where a result came from and changes nothing
+  pipelines::VisitProvenance(keys);
   root.Finish();
   return e;
 }

@@ -99,13 +99,12 @@ void Visit(Keys& keys, PlanarSource& o) {
     keys.Number("point_sd_px", o.point_sd, NonNegative(),
                 "planar, without a rig: error of the images of the points; their residuals count "
                 "where they are larger");
-    keys.Custom(
-        "camera_m",
+    std::vector<double> camera = {o.view.foot.x(), o.view.foot.y(), o.view.distance};
+    keys.Vector(
+        "camera_m", camera, 3, {},
         "planar, without a rig: x and z of the camera and its distance from the plane of motion",
-        [&](const YamlNode& map) { o.view = ViewOf(map, o, map.Vector("camera_m", 3)); },
-        [&] {
-          return pipelines::Bracketed({o.view.foot.x(), o.view.foot.y(), o.view.distance});
-        });
+        Need::kRequired);
+    if (node != nullptr) o.view = ViewOf(*node, o, camera);
   }
   keys.WriteOrder({"camera", "rig", "plane_y_m", "plane_points", "point_sd_px", "camera_m",
                    "depth_sd_m", "tilt_sd_rad", "max_rms_m"});

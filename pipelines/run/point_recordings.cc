@@ -48,10 +48,7 @@ void AddFrames(const MarkerPoints& points, const std::vector<int>& frames,
 void Visit(Keys& keys, PointSource& o) {
   const YamlNode* const node = keys.reading();
   pipelines::VisitMarkerPlaces(keys, o.layout, 3, "three or more: the pose of a body needs them");
-  keys.Custom(
-      "learned_names", "points: further markers whose places are learned",
-      [&](const YamlNode& map) { o.learned = map.Texts("learned_names", {}); },
-      [&] { return o.learned.empty() ? "" : pipelines::QuotedList(o.learned); });
+  keys.Texts("learned_names", o.learned, "points: further markers whose places are learned");
   std::set<std::string> seen;
   for (const NamedMarker& marker : o.layout) seen.insert(marker.name);
   for (const std::string& name : o.learned)

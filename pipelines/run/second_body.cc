@@ -21,23 +21,9 @@ using Eigen::Vector3d;
 using pipelines::Keys;
 using pipelines::Need;
 
-std::vector<double> Components(const Vector3d& v) { return {v.x(), v.y(), v.z()}; }
-
-// Of any length in the file, of length 1 here.
-void VisitDirection(Keys& keys, const char* key, Vector3d& direction, const char* meaning) {
-  std::vector<double> v = Components(direction);
-  keys.Vector(key, v, 3, {}, meaning, Need::kRequired);
-  if (keys.reading() == nullptr) return;
-  direction = Vector3d(v[0], v[1], v[2]);
-  keys.Check(direction.norm() > 0, key, "a vector of no length", "a direction");
-  direction.normalize();
-}
-
 void VisitAxis(Keys& keys, FixedAxis& axis) {
-  std::vector<double> p = Components(axis.p_W);
-  keys.Vector("point_m", p, 3, {}, "a point of the axis", Need::kRequired);
-  axis.p_W = Vector3d(p[0], p[1], p[2]);
-  VisitDirection(keys, "direction", axis.axis_W, "of the axis, of any length");
+  pipelines::VisitVector(keys, "point_m", axis.p_W, {}, "a point of the axis", Need::kRequired);
+  pipelines::VisitDirection(keys, "direction", axis.axis_W, false, "of the axis, of any length");
   keys.Stated(axis.inertia > 0)
       .Number("inertia_kg_m2", axis.inertia, Positive(),
               "moment of inertia about the axis, as measured. Default: from body and the place of "
@@ -47,16 +33,6 @@ void VisitAxis(Keys& keys, FixedAxis& axis) {
 // A glob, from the root of the file system where the folder of the experiment is known.
 std::string FromFolder(const std::filesystem::path& files, const std::filesystem::path& folder) {
   return files.is_relative() && !folder.empty() ? (folder / files).string() : files.string();
-}
-
-std::string Indented(const std::string& yaml) {
-  std::string out;
-  for (std::size_t from = 0; from < yaml.size();) {
-    const std::size_t end = std::min(yaml.find('\n', from), yaml.size() - 1) + 1;
-    out += "  " + yaml.substr(from, end - from);
-    from = end;
-  }
-  return out;
 }
 
 // Of the files that match, the one of a name.
@@ -77,19 +53,18 @@ std::map<std::string, std::filesystem::path> ByStem(
 void VisitSecondBody(Keys& keys, SecondBody& o, const std::string& kind,
                      const std::filesystem::path& folder) {
   const bool reading = keys.reading() != nullptr;
-  keys.Block(
-      "body",
-      [&](const YamlNode& node) {
-        o.struck.body = pipelines::ParseBody(node.Map("body"), false);
-        if (!o.struck.body.mass_known)
-          throw node.Map("body").Fault("mass_kg", "none",
-                                       "the mass, which an impact of two bodies depends on");
+  keys.Map(
+      "body", "As `body`, with mass_kg.",
+      [&](Keys& k) {
+        pipelines::VisitBody(k, o.struck.body, false);
+        k.Check(o.struck.body.mass_known, "mass_kg", "none",
+                "the mass, which an impact of two bodies depends on");
       },
-      [&] { return Indented(pipelines::BodyYaml(o.struck.body)); });
+      Need::kRequired);
   keys.Map(
       "surface", "its surface that is struck, normal . p = offset in its own frame B",
       [&](Keys& k) {
-        VisitDirection(k, "normal", o.struck.surface_B.normal, "out of it");
+        pipelines::VisitDirection(k, "normal", o.struck.surface_B.normal, false, "out of it");
         k.Number("offset_m", o.struck.surface_B.offset, {}, "from its centre of mass",
                  Need::kRequired);
       },
@@ -102,12 +77,12 @@ void VisitSecondBody(Keys& keys, SecondBody& o, const std::string& kind,
            });
   if (kind == "markers") {
     if (reading) o.plan.emplace();
-    keys.Custom(
-        "tracking",
-        "markers: tracking file with its own names and layout_m, of the same cameras and "
-        "recordings",
-        [&](const YamlNode& map) { o.plan = LoadTracking(map.Folder() / map.Text("tracking")); },
-        [&] { return YamlQuote(std::filesystem::absolute(o.plan->path).string()); });
+    std::filesystem::path tracking = o.plan->path;
+    keys.File("tracking", tracking,
+              "markers: tracking file with its own names and layout_m, of the same cameras and "
+              "recordings",
+              Need::kRequired);
+    if (reading) o.plan = LoadTracking(tracking);
     keys.Check(!o.plan->track.layout.empty(), "tracking",
                "a tracking file without markers.layout_m",
                "one with the places of the markers on the second body");
@@ -120,8 +95,8 @@ void VisitSecondBody(Keys& keys, SecondBody& o, const std::string& kind,
       "files",
       "poses, points: glob of its files, each named as the file of the first body it belongs to. "
       "Default: the files of the first body hold both",
-      [&](const YamlNode& map) {
-        if (map.Has("files")) o.files = map.Text("files");
+      [&](const YamlNode& map, const char* key) {
+        if (map.Has(key)) o.files = map.Text(key);
       },
       [&] { return o.files.empty() ? "" : YamlQuote(FromFolder(o.files, folder)); });
   if (kind == "marker_points") {

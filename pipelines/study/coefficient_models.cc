@@ -171,9 +171,9 @@ void Visit(pipelines::Keys& keys, CoefficientOptions& o) {
       "of contacts that stick; of groups: groups (partial pooling), separate (none), or of one "
       "coefficient mugroups, egroups, museparate, eseparate; joined in this order by _ "
       "(speed_groups). Default: constant, speed; with groups also groups, speed_groups, separate",
-      [&](const YamlNode& node) {
-        if (node.Has("models"))
-          for (const std::string& name : node.Texts("models"))
+      [&](const YamlNode& node, const char* key) {
+        if (node.Has(key))
+          for (const std::string& name : node.Texts(key))
             o.models.push_back(ModelOf(node, name, o.models));
       },
       [&] {
@@ -181,21 +181,20 @@ void Visit(pipelines::Keys& keys, CoefficientOptions& o) {
         for (const CoefficientModel& model : o.models) names.push_back(ModelName(model));
         return names.empty() ? "" : "[" + JoinNames(names) + "]";
       });
-  keys.List("groups", o.groups,
-            "specimens, surfaces or material pairs; recordings of no group are `rest`. Default: "
-            "one group",
-            pipelines::ListStyle::kFlow,
-            [&](pipelines::Keys& k, std::pair<std::string, std::string>& group) {
-              auto& [name, recordings] = group;
-              k.Text("name", name, "of the group", pipelines::Need::kRequired);
-              k.Text("recordings", recordings,
-                     "pattern of the recordings' names: `*`, `?`, `[a-z]`",
-                     pipelines::Need::kRequired);
-              k.Check(name != kRest && name != "all", "name", name,
-                      "another name: it is that of the recordings of no group or of all");
-              for (const auto& [other, pattern] : o.groups)
-                k.Check(other != name, "name", Excerpt(name) + " again", "every name once");
-            });
+  keys.List(
+      "groups", o.groups,
+      "specimens, surfaces or material pairs; recordings of no group are `rest`. Default: "
+      "one group",
+      pipelines::Style::kFlow, [&](pipelines::Keys& k, std::pair<std::string, std::string>& group) {
+        auto& [name, recordings] = group;
+        k.Text("name", name, "of the group", pipelines::Need::kRequired);
+        k.Text("recordings", recordings, "pattern of the recordings' names: `*`, `?`, `[a-z]`",
+               pipelines::Need::kRequired);
+        k.Check(name != kRest && name != "all", "name", name,
+                "another name: it is that of the recordings of no group or of all");
+        for (const auto& [other, pattern] : o.groups)
+          k.Check(other != name, "name", Excerpt(name) + " again", "every name once");
+      });
   keys.Count("refits", o.refits, Closed(0, 1000000),
              "of the bootstrap and of Monte Carlo each, for the comparison of intervals; some 5 ms "
              "each for 100 planar impacts, ten times that in space; 0: none");

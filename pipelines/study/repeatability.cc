@@ -283,7 +283,7 @@ void Visit(pipelines::Keys& keys, RepeatOptions& o) {
   keys.List("groups", o.groups,
             "Repeats by name; first impacts count. Default: first impacts whose states before the "
             "impact are alike",
-            pipelines::ListStyle::kFlow, [&](pipelines::Keys& k, RepeatOptions::Group& group) {
+            pipelines::Style::kFlow, [&](pipelines::Keys& k, RepeatOptions::Group& group) {
               k.Text("name", group.name, "of the condition", pipelines::Need::kRequired);
               k.Text("recordings", group.recordings, "pattern of the recordings' names",
                      pipelines::Need::kRequired);

@@ -17,13 +17,13 @@
 namespace impactlab {
 namespace {
 
-using pipelines::Bracketed;
 using pipelines::EnumWord;
 using pipelines::IndexOf;
 using pipelines::Keys;
-using pipelines::ListStyle;
 using pipelines::NamesOf;
 using pipelines::Need;
+using Rows = std::vector<std::vector<double>>;
+using pipelines::Style;
 
 constexpr EnumWord<VideoOptions::Fields> kFields[] = {{VideoOptions::Fields::kSplit, "split"},
                                                       {VideoOptions::Fields::kWhole, "whole"},
@@ -55,18 +55,27 @@ void VisitNewName(Keys& keys, std::string& name, const char* meaning,
 }
 
 void VisitColour(Keys& keys, VideoOptions& o) {
-  keys.Custom(
-      "color_rgb",
-      "grey values become the closeness of the hue to this colour, for coloured balls. Default: "
-      "brightness",
-      [&](const YamlNode& node) {
-        if (!node.Has("color_rgb")) return;
-        const std::vector<double> color = node.Vector("color_rgb", 3, Closed(0, 255));
-        o.color = std::array<double, 3>{color[0], color[1], color[2]};
-      },
-      [&] {
-        return o.color ? Bracketed({(*o.color)[0], (*o.color)[1], (*o.color)[2]}) : std::string();
-      });
+  std::vector<double> color;
+  if (o.color) color.assign(o.color->begin(), o.color->end());
+  keys.Stated(!color.empty())
+      .Vector("color_rgb", color, 3, Closed(0, 255),
+              "grey values become the closeness of the hue to this colour, for coloured balls. "
+              "Default: brightness");
+  if (!color.empty()) o.color = std::array<double, 3>{color[0], color[1], color[2]};
+}
+
+void VisitLevels(Keys& keys, VideoOptions& o) {
+  std::vector<double> levels;
+  if (o.white_level) levels = {o.black_level.value_or(0), *o.white_level};
+  keys.Stated(!levels.empty())
+      .Vector("levels", levels, 2, NonNegative(),
+              "black and white of deep pictures, in levels of the file, stretched to 0 to 255. "
+              "Default: the full range");
+  if (levels.empty()) return;
+  keys.Check(levels[1] > levels[0], "levels", FormatNumber(levels[1]),
+             "[black, white] with white above black");
+  o.black_level = levels[0];
+  o.white_level = levels[1];
 }
 
 void VisitCamera(Keys& keys, TrackedCamera& c, const std::vector<TrackedCamera>& earlier) {
@@ -86,23 +95,7 @@ void VisitCamera(Keys& keys, TrackedCamera& c, const std::vector<TrackedCamera>&
   keys.Word("fields", o.fields, kFields,
             "of interlaced files: every field a frame of its own at its own time, both as one "
             "picture, or refuse");
-  keys.Custom(
-      "levels",
-      "black and white of deep pictures, in levels of the file, stretched to 0 to 255. Default: "
-      "the full range",
-      [&](const YamlNode& node) {
-        if (!node.Has("levels")) return;
-        const std::vector<double> levels = node.Vector("levels", 2, NonNegative());
-        if (!(levels[1] > levels[0]))
-          throw node.Fault("levels", FormatNumber(levels[1]),
-                           "[black, white] with white above black");
-        o.black_level = levels[0];
-        o.white_level = levels[1];
-      },
-      [&] {
-        return o.white_level ? Bracketed({o.black_level.value_or(0), *o.white_level})
-                             : std::string();
-      });
+  VisitLevels(keys, o);
   if (keys.reading() != nullptr || o.gamma > 0)
     keys.Number("gamma", o.gamma, Closed(0, 10),
                 "or light = level^gamma; 0: the curve of the file");
@@ -137,7 +130,7 @@ void CheckNames(const Keys& keys, const std::vector<std::string>& names) {
 void VisitNames(Keys& keys, CameraTrackOptions& o, std::vector<std::string>* tag_names) {
   keys.Custom(
       "names", "of the markers on the body, or of the tags",
-      [&](const YamlNode& node) { o.names = node.Texts("names"); },
+      [&](const YamlNode& node, const char* key) { o.names = node.Texts(key); },
       [&] { return "[" + JoinNames(o.tags ? *tag_names : o.names) + "]"; });
   if (keys.reading() != nullptr) *tag_names = o.names;
   if (o.tags)
@@ -149,11 +142,10 @@ void VisitNames(Keys& keys, CameraTrackOptions& o, std::vector<std::string>* tag
   CheckNames(keys, o.names);
 }
 
-std::string RowsOf(const std::vector<Eigen::Vector3d>& points) {
-  std::string rows;
-  for (const Eigen::Vector3d& p : points)
-    rows += (rows.empty() ? "" : ", ") + Bracketed({p.x(), p.y(), p.z()});
-  return rows.empty() ? rows : "[" + rows + "]";
+Rows RowsOf(const std::vector<Eigen::Vector3d>& points) {
+  Rows rows;
+  for (const Eigen::Vector3d& p : points) rows.push_back({p.x(), p.y(), p.z()});
+  return rows;
 }
 
 // What the images of discs and balls need beside the places of their centres.
@@ -174,43 +166,33 @@ void VisitShapes(Keys& keys, TrackConfig& plan) {
       "of every marker; with it the centroid of an image is not taken for the image of the centre. "
       "Allowed: list of numbers from 0 to 10, one of each name Default: not known");
   for (std::size_t k = 0; k < n; ++k) plan.markers[k].radius = radius[k];
-  keys.Custom(
-      "normals",
+  std::vector<Eigen::Vector3d> directions;
+  for (const BodyMarker& m : plan.markers) directions.push_back(m.normal_B);
+  Rows normals = RowsOf(directions);
+  keys.Stated(true).Vectors(
+      "normals", normals, 3, {}, Style::kFlow,
       "of every marker: direction out of the body in B of a flat disc, [0, 0, 0] for a ball. "
-      "Default: not known",
-      [&](const YamlNode& node) {
-        if (!node.Has("normals")) return;
-        const auto normals = node.Vectors("normals", 3);
-        if (normals.size() != n)
-          throw node.Fault("normals", fmt::format("{} directions", normals.size()),
-                           fmt::format("one of each of the {} names", n));
-        for (std::size_t k = 0; k < n; ++k) {
-          const Eigen::Vector3d normal(normals[k][0], normals[k][1], normals[k][2]);
-          plan.markers[k].normal_B =
-              normal.norm() > 0 ? Eigen::Vector3d(normal.normalized()) : normal;
-        }
-      },
-      [&] {
-        std::vector<Eigen::Vector3d> normals;
-        for (const BodyMarker& m : plan.markers) normals.push_back(m.normal_B);
-        return RowsOf(normals);
-      });
+      "Default: not known");
+  keys.Check(normals.size() == n, "normals", fmt::format("{} directions", normals.size()),
+             fmt::format("one of each of the {} names", n));
+  if (keys.reading() == nullptr || !keys.reading()->Has("normals")) return;
+  for (std::size_t k = 0; k < n; ++k) {
+    const Eigen::Vector3d normal(normals[k][0], normals[k][1], normals[k][2]);
+    plan.markers[k].normal_B = normal.norm() > 0 ? Eigen::Vector3d(normal.normalized()) : normal;
+  }
 }
 
 void VisitLayout(Keys& keys, CameraTrackOptions& o, double& layout_sd) {
-  keys.Custom(
-      "layout_m",
-      "place of every marker on the body, from the centre of mass, in B; a layout with a symmetry "
-      "is refused with advice. Default: not known",
-      [&](const YamlNode& node) {
-        if (!node.Has("layout_m")) return;
-        const auto rows = node.Vectors("layout_m", 3);
-        if (rows.size() != o.names.size())
-          throw node.Fault("layout_m", fmt::format("{} positions", rows.size()),
-                           fmt::format("one of each of the {} names", o.names.size()));
-        for (const auto& row : rows) o.layout.emplace_back(row[0], row[1], row[2]);
-      },
-      [&] { return RowsOf(o.layout); });
+  Rows rows = RowsOf(o.layout);
+  keys.Stated(!rows.empty())
+      .Vectors("layout_m", rows, 3, {}, Style::kFlow,
+               "place of every marker on the body, from the centre of mass, in B; a layout with a "
+               "symmetry is refused with advice. Default: not known");
+  keys.Check(rows.empty() || rows.size() == o.names.size(), "layout_m",
+             fmt::format("{} positions", rows.size()),
+             fmt::format("one of each of the {} names", o.names.size()));
+  o.layout.clear();
+  for (const std::vector<double>& row : rows) o.layout.emplace_back(row[0], row[1], row[2]);
   keys.Number("layout_sd_m", layout_sd, Closed(1e-6, 0.1), "how well that is known");
   if (keys.reading() == nullptr || o.layout.empty()) return;
   const std::string fault = LayoutFault(o.names, o.layout, layout_sd);
@@ -307,10 +289,9 @@ void VisitHint(Keys& keys, std::pair<int, MarkerHint>& hint,
   keys.Number("y_px", h.q.y(), {}, "row", Need::kRequired);
   keys.Custom(
       "camera", "may be left out of one camera",
-      [&](const YamlNode& node) {
-        camera = cameras.size() == 1 && !node.Has("camera")
-                     ? 0
-                     : IndexOf(node, "camera", node.Text("camera"), cameras);
+      [&](const YamlNode& node, const char* key) {
+        camera =
+            cameras.size() == 1 && !node.Has(key) ? 0 : IndexOf(node, key, node.Text(key), cameras);
       },
       [&] { return cameras[static_cast<std::size_t>(camera)]; });
   keys.WriteOrder({"camera", "marker", "frame", "x_px", "y_px"});
@@ -356,7 +337,7 @@ void VisitTracking(Keys& keys, TrackConfig& plan) {
   keys.Schema("impactlab.tracking/1", Need::kOptional);
   keys.Text("name", plan.name, "stands on the page. Default: name of the file");
   keys.List(
-      "cameras", plan.cameras, "one of each camera", ListStyle::kLines,
+      "cameras", plan.cameras, "one of each camera", Style::kLines,
       [&](Keys& k, TrackedCamera& camera) { VisitCamera(k, camera, plan.cameras); },
       Need::kRequired);
   keys.File("rig", plan.rig_file,
@@ -371,12 +352,10 @@ void VisitTracking(Keys& keys, TrackConfig& plan) {
   keys.Map("frames", "used of every video", [&](Keys& k) { VisitFrames(k, plan.track); });
   const std::vector<std::string> cameras = NamesOf(plan.cameras);
   keys.List("hints", plan.hints, "where a marker is; decides its name outright. Default: none",
-            ListStyle::kFlow, [&](Keys& k, std::pair<int, MarkerHint>& hint) {
+            Style::kFlow, [&](Keys& k, std::pair<int, MarkerHint>& hint) {
               VisitHint(k, hint, plan.track.names, cameras);
             });
-  keys.Block(
-      "recordings", [&](const YamlNode& node) { pipelines::ParseRecordings(node, plan); },
-      [&] { return pipelines::RecordingsYaml(plan); });
+  pipelines::VisitRecordings(keys, plan);
   keys.Map("synchronise", "the clocks of the cameras", [&](Keys& k) { VisitSync(k, plan); });
   keys.File("corrections", plan.corrections, "points changed by hand. Default: none");
   keys.Map("identity", "tolerances of the decision in space", [&](Keys& k) {
@@ -404,7 +383,7 @@ TrackConfig LoadTracking(const std::filesystem::path& path) {
   Keys keys(root);
   VisitTracking(keys, plan);
   plan.track.tag_corners = plan.track.tags && plan.track.tag_corners;
-  root.Has("provenance");  // of a run.yaml: says where a result came from and changes nothing
+  pipelines::VisitProvenance(keys);
   root.Finish();
   return plan;
 }

@@ -1,6 +1,7 @@
 #include "pipelines/track/detail/config_recordings.h"
 
 #include <algorithm>
+#include <functional>
 
 #include "data/files/glob.h"
 #include "data/files/text.h"
@@ -52,81 +53,119 @@ int IndexOf(const YamlNode& node, const std::string& key, const std::string& nam
                    JoinNames(names));
 }
 
-// Recordings one by one, or by patterns whose matches belong together.
-void ParseRecordings(const YamlNode& root, TrackConfig& plan) {
-  const std::vector<std::string> cameras = NamesOf(plan.cameras);
-  const bool listed = root.Has("recordings"), patterns = root.Has("files");
-  if (listed == patterns)
-    throw root.Fault(
-        listed ? "files" : "recordings", listed ? "files as well" : "neither recordings nor files",
-        "recordings: a list with name and files; or files: a pattern for every camera");
-  const auto find = [&](const YamlNode& node, const std::string& camera) {
-    return FindFiles(node.Texts(camera), root.Folder(), true,
-                     node.Where(camera) + ": " + node.FullName(camera));
-  };
-  if (patterns) {
-    const YamlNode node = root.Map("files");
-    std::vector<std::vector<std::filesystem::path>> files(cameras.size());
-    for (const std::string& camera : node.Keys())
-      files[static_cast<std::size_t>(IndexOf(node, camera, camera, cameras))] = find(node, camera);
-    for (std::size_t c = 0; c < files.size(); ++c)
-      if (files[c].empty()) throw node.Fault(cameras[c], "nothing", "a pattern for every camera");
-    std::vector<std::string> notes;
-    for (const auto& match : MatchByName(cameras, files, root.Where("files") + ": files", "video",
-                                         "; or list the recordings one by one", &notes)) {
-      TrackedRecording recording;
-      recording.name = match.name;
-      recording.stamps.resize(files.size());
-      for (std::size_t c = 0; c < files.size(); ++c) {
-        recording.files.emplace_back();
-        if (match.file[c] >= 0)
-          recording.files.back().push_back(files[c][static_cast<std::size_t>(match.file[c])]);
-      }
-      plan.recordings.push_back(std::move(recording));
-    }
-    return;
+namespace {
+
+// A map whose keys are cameras: `read` takes what stands under one, `write` gives it; nothing where
+// there is nothing of a camera.
+void VisitByCamera(Keys& keys, const std::vector<std::string>& cameras, const char* meaning,
+                   const std::function<void(const YamlNode&, std::size_t camera)>& read,
+                   const std::function<std::string(std::size_t camera)>& write) {
+  const YamlNode* const node = keys.reading();
+  for (const std::string& name : node != nullptr ? node->Keys() : cameras) {
+    const YamlNode empty;
+    const auto camera =
+        static_cast<std::size_t>(IndexOf(node != nullptr ? *node : empty, name, name, cameras));
+    keys.Custom(
+        name.c_str(), meaning, [&](const YamlNode& map, const char*) { read(map, camera); },
+        [&] { return write(camera); });
   }
-  for (const YamlNode& node : root.List("recordings")) {
-    TrackedRecording recording;
-    recording.name = node.Text("name");
-    // It becomes part of file names.
-    const bool fits = recording.name.front() != '.' && recording.name.size() <= 200 &&
-                      recording.name.find_first_of("/\\\n\r\t") == std::string::npos;
-    if (!fits)
-      throw node.Fault("name", Excerpt(recording.name),
-                       "a name that can be part of a file's name: no / and no dot in front");
+}
+
+void VisitRecording(Keys& keys, TrackedRecording& r, const TrackConfig& plan) {
+  const std::vector<std::string> cameras = NamesOf(plan.cameras);
+  keys.Text("name", r.name, "of the recording", Need::kRequired);
+  // It becomes part of file names.
+  keys.Check(r.name.front() != '.' && r.name.size() <= 200 &&
+                 r.name.find_first_of("/\\\n\r\t") == std::string::npos,
+             "name", Excerpt(r.name),
+             "a name that can be part of a file's name: no / and no dot in front");
+  if (keys.reading() != nullptr) {
     const std::vector<std::string> earlier = NamesOf(plan.recordings);
-    if (std::find(earlier.begin(), earlier.end(), recording.name) != earlier.end())
-      throw node.Fault("name", recording.name + " again", "a name of its own");
-    recording.files.resize(cameras.size());
-    const YamlNode files = node.Map("files");
-    for (const std::string& camera : files.Keys()) {
-      auto& of_camera =
-          recording.files[static_cast<std::size_t>(IndexOf(files, camera, camera, cameras))];
-      of_camera = FilesOf(files.Texts(camera), root.Folder());
+    keys.Check(std::find(earlier.begin(), earlier.end(), r.name) == earlier.end(), "name",
+               r.name + " again", "a name of its own");
+    r.files.resize(cameras.size());
+    r.stamps.resize(cameras.size());
+  }
+  keys.Map(
+      "files", "a camera may be missing",
+      [&](Keys& k) {
+        VisitByCamera(
+            k, cameras, "a video, or a folder or list of pictures",
+            [&](const YamlNode& node, std::size_t c) {
+              r.files[c] = FilesOf(node.Texts(cameras[c]), node.Folder());
+            },
+            [&](std::size_t c) { return r.files[c].empty() ? "" : QuotedPaths(r.files[c]); });
+      },
+      Need::kRequired);
+  const bool stamped =
+      std::any_of(r.stamps.begin(), r.stamps.end(), [](const auto& file) { return !file.empty(); });
+  if (keys.reading() == nullptr && !stamped) return;
+  keys.Map("stamps",
+           "times of the frames, where files do not know them. Default: those of the files",
+           [&](Keys& k) {
+             VisitByCamera(
+                 k, cameras, "CSV with a column t_s, one row a frame",
+                 [&](const YamlNode& node, std::size_t c) {
+                   r.stamps[c] = node.Folder() / node.Text(cameras[c]);
+                 },
+                 [&](std::size_t c) { return r.stamps[c].empty() ? "" : Quoted(r.stamps[c]); });
+           });
+}
+
+// Patterns of the files of every camera, whose matches belong together. They are written as what
+// they found.
+void ReadPatterns(const YamlNode& node, const std::string& where, TrackConfig& plan) {
+  const std::vector<std::string> cameras = NamesOf(plan.cameras);
+  std::vector<std::vector<std::filesystem::path>> files(cameras.size());
+  for (const std::string& camera : node.Keys()) {
+    node.Explain(camera, "of its videos: a pattern, a file or a list");
+    files[static_cast<std::size_t>(IndexOf(node, camera, camera, cameras))] = FindFiles(
+        node.Texts(camera), node.Folder(), true, node.Where(camera) + ": " + node.FullName(camera));
+  }
+  for (std::size_t c = 0; c < files.size(); ++c)
+    if (files[c].empty()) throw node.Fault(cameras[c], "nothing", "a pattern for every camera");
+  std::vector<std::string> notes;
+  for (const auto& match :
+       MatchByName(cameras, files, where, "video", "; or list the recordings one by one", &notes)) {
+    TrackedRecording recording;
+    recording.name = match.name;
+    recording.stamps.resize(files.size());
+    for (std::size_t c = 0; c < files.size(); ++c) {
+      recording.files.emplace_back();
+      if (match.file[c] >= 0)
+        recording.files.back().push_back(files[c][static_cast<std::size_t>(match.file[c])]);
     }
-    recording.stamps.resize(cameras.size());
-    const YamlNode stamps = node.MapOrEmpty("stamps");
-    for (const std::string& camera : stamps.Keys())
-      recording.stamps[static_cast<std::size_t>(IndexOf(stamps, camera, camera, cameras))] =
-          root.Folder() / stamps.Text(camera);
     plan.recordings.push_back(std::move(recording));
   }
 }
 
-// Free names of cameras are keys here, and patterns are written as what they found.
-std::string RecordingsYaml(const TrackConfig& plan) {
-  std::string out = "recordings:\n";
-  for (const TrackedRecording& r : plan.recordings) {
-    out += "  - " + YamlWord(0, "name", YamlQuote(r.name)) + "    files:\n";
-    for (std::size_t c = 0; c < r.files.size(); ++c)
-      if (!r.files[c].empty()) out += YamlWord(3, plan.cameras[c].name, QuotedPaths(r.files[c]));
-    std::string stamps;
-    for (std::size_t c = 0; c < r.stamps.size(); ++c)
-      if (!r.stamps[c].empty()) stamps += YamlWord(3, plan.cameras[c].name, Quoted(r.stamps[c]));
-    if (!stamps.empty()) out += "    stamps:\n" + stamps;
+}  // namespace
+
+void VisitRecordings(Keys& keys, TrackConfig& plan) {
+  const char* const listed = "recordings";
+  const char* const patterns = "files";
+  if (const YamlNode* root = keys.reading()) {
+    const bool one_by_one = root->Has(listed), by_pattern = root->Has(patterns);
+    if (one_by_one == by_pattern)
+      throw root->Fault(
+          by_pattern ? patterns : listed,
+          by_pattern ? "files as well" : "neither recordings nor files",
+          "recordings: a list with name and files; or files: a pattern for every camera");
+    if (by_pattern) {
+      keys.Map(
+          patterns,
+          "Pattern of the videos of every camera; those whose names change alike belong together. "
+          "Instead of recordings.",
+          [&](Keys& k) {
+            ReadPatterns(*k.reading(), root->Where(patterns) + ": " + patterns, plan);
+          },
+          Need::kRequired);
+      return;
+    }
   }
-  return out;
+  keys.List(
+      listed, plan.recordings, "one by one; or files", Style::kLines,
+      [&](Keys& k, TrackedRecording& r) { VisitRecording(k, r, plan); }, Need::kRequired);
 }
 
 }  // namespace impactlab::pipelines

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "data/yaml/yaml.h"
+#include "pipelines/config/visit.h"
 #include "pipelines/track/track.h"
 
 namespace impactlab::pipelines {
@@ -21,9 +21,8 @@ std::vector<std::string> NamesOf(const std::vector<Part>& parts) {
   return names;
 }
 
-// Keys `recordings` and `files`, of the cameras that the configuration has.
-void ParseRecordings(const YamlNode& root, TrackConfig& config);
-// The same as `recordings`, files from the root of the file system.
-std::string RecordingsYaml(const TrackConfig& config);
+// Keys `recordings` and `files`, of the cameras that the configuration has; written as
+// `recordings`, with files from the root of the file system.
+void VisitRecordings(Keys& keys, TrackConfig& config);
 
 }  // namespace impactlab::pipelines

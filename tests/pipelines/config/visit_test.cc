@@ -51,8 +51,8 @@ void Visit(Keys& keys, Room& room) {
   keys.Vector("size_m", room.size, 2, Positive(), "length and width");
   keys.Names("tests", room.tests, {"heat", "noise"}, {"none"}, "that were made");
   keys.File("plan", room.plan, "a drawing");
-  keys.List("lamps", room.lamps, "on the ceiling", ListStyle::kLines, VisitLamp);
-  keys.List("windows", room.windows, "on the walls", ListStyle::kFlow, VisitLamp);
+  keys.List("lamps", room.lamps, "on the ceiling", Style::kLines, VisitLamp);
+  keys.List("windows", room.windows, "on the walls", Style::kFlow, VisitLamp);
   keys.WriteOrder({"doors", "height_m"});
 }
 
@@ -98,8 +98,8 @@ TEST(Keys, WhatIsWrittenReadsBack) {
 TEST(Keys, FaultsNameFileLineAndKey) {
   const auto fault = [](const std::string& text) { return test::FaultOf([&] { Read(text); }); };
   EXPECT_EQ(fault("doors: 7\n"), "room.yaml:1: doors: found seven, allowed any other number");
-  EXPECT_THAT(fault("\nheight_m: 0\n"), HasSubstr("room.yaml:2: height_m: found 0, allowed"));
-  EXPECT_THAT(fault("floor_m: -2\n"), HasSubstr("floor_m: found -2"));
+  EXPECT_THAT(fault("\nheight_m: 0\n"), HasSubstr("room.yaml:2: height_m: found '0', allowed"));
+  EXPECT_THAT(fault("floor_m: -2\n"), HasSubstr("floor_m: found '-2'"));
   EXPECT_THAT(fault("colour: grean\n"), HasSubstr("nearest is green"));
   EXPECT_THAT(fault("tests: [heat, heart]\n"), HasSubstr("nearest is heat"));
   EXPECT_THAT(fault("tests: [heat, all]\n"), HasSubstr("all among other names"));
@@ -123,6 +123,62 @@ TEST(Keys, TellWhatEveryKeyMeans) {
     if (q.key == "size_m" && q.otherwise) {
       EXPECT_EQ(*q.otherwise, "[3, 4]");
     }
+}
+
+struct Garden {
+  bool fenced = false;
+  std::string soil = "clay";
+  std::vector<std::string> plants, owners;
+  std::vector<std::vector<double>> trees, paths;
+  Lamp lamp;
+  std::string gate;  // never written
+};
+
+void Visit(Keys& keys, Garden& garden) {
+  keys.Flag("fenced", garden.fenced, "all around", Need::kRequired);
+  keys.OneOf("soil", garden.soil, {"clay", "sand"}, "under the grass");
+  keys.Texts("plants", garden.plants, "that grow");
+  keys.Stated(!garden.owners.empty()).Texts("owners", garden.owners, "by name");
+  keys.Vectors("trees_m", garden.trees, 2, {}, Style::kLines, "where they stand");
+  keys.Vectors("paths_m", garden.paths, 2, NonNegative(), Style::kFlow, "where they lie");
+  keys.Map(
+      "lamp", "at the gate", [&](Keys& k) { VisitLamp(k, garden.lamp); }, Need::kOptional,
+      Style::kFlow);
+  keys.Read("gate", "what it is made of", [&](const YamlNode& node, const char* key) {
+    if (node.Has(key)) garden.gate = node.Text(key);
+  });
+}
+
+Garden ReadGarden(const std::string& text) {
+  const YamlNode root = ParseYaml(text, "garden.yaml");
+  const Garden garden = ReadKeys<Garden>(root);
+  root.Finish();
+  return garden;
+}
+
+constexpr const char* kGarden =
+    "fenced: true\nsoil: sand\nplants: [\"rose\", \"an oak\"]\ntrees_m:\n  - [0, 1.5]\n"
+    "  - [2, -3]\npaths_m: [[1, 0], [0, 1]]\nlamp: {name: \"gate lamp\", power_W: 7}\n";
+
+TEST(Keys, MatricesTextsAndFlowMapsReadBackAsWritten) {
+  const Garden garden = ReadGarden(std::string(kGarden) + "gate: iron\n");
+  EXPECT_EQ(garden.trees, (std::vector<std::vector<double>>{{0, 1.5}, {2, -3}}));
+  EXPECT_EQ(garden.plants, (std::vector<std::string>{"rose", "an oak"}));
+  EXPECT_EQ(garden.soil, "sand");
+  EXPECT_EQ(garden.lamp.power, 7);
+  EXPECT_EQ(garden.gate, "iron");
+  EXPECT_EQ(WriteKeys(garden, 0), kGarden);
+}
+
+TEST(Keys, FaultsOfMatricesWordsAndFlags) {
+  const auto fault = [](const std::string& text) {
+    return test::FaultOf([&] { ReadGarden(text); });
+  };
+  EXPECT_THAT(fault("soil: clay\n"), HasSubstr("fenced: found nothing"));
+  EXPECT_THAT(fault("fenced: true\nsoil: loam\n"), HasSubstr("soil: found"));
+  EXPECT_THAT(fault("fenced: true\npaths_m: [[0, -1]]\n"), HasSubstr("paths_m"));
+  EXPECT_THAT(fault("fenced: true\ntrees_m: [[0, 1, 2]]\n"), HasSubstr("trees_m"));
+  EXPECT_THAT(fault("fenced: true\nlamp: {power_W: 3}\n"), HasSubstr("lamp.name: found nothing"));
 }
 
 }  // namespace
