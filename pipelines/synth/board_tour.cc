@@ -1,8 +1,12 @@
 #include "pipelines/synth/board_tour.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <random>
+
+#include "pipelines/config/visit.h"
 
 namespace impactlab {
 namespace {
@@ -22,6 +26,21 @@ bool SeesWhole(const RigCamera& item, const Eigen::Isometry3d& X_WG, const Board
 }
 
 }  // namespace
+
+void VisitTour(pipelines::Keys& keys, TourOptions& tour, const char* shots) {
+  keys.Count("shots", tour.shots, Closed(1, 10000), shots);
+  std::vector<double> distance = {tour.distance_min, tour.distance_max};
+  keys.Vector("distance_m", distance, 2, Positive(), "nearest and farthest");
+  keys.Check(distance[1] >= distance[0], "distance_m",
+             fmt::format("[{}, {}]", distance[0], distance[1]), "[nearest, farthest]");
+  tour.distance_min = distance[0], tour.distance_max = distance[1];
+  keys.Number("max_tilt_rad", tour.max_tilt, Closed(0, 1.4), "of the board against the cameras");
+  keys.Number("max_roll_rad", tour.max_roll, Closed(0, 3.15),
+              "of the board about the line of sight");
+  keys.Number("reach", tour.reach, Closed(0, 0.5),
+              "share of the picture from its centre where the board may be");
+  keys.Flag("whole", tour.whole, "keep the print inside the pictures");
+}
 
 std::vector<Eigen::Isometry3d> BoardTour(const CameraRig& rig, const Board& board,
                                          const TourOptions& options, std::uint64_t seed) {

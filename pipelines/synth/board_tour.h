@@ -24,6 +24,12 @@ struct TourOptions {
   bool whole = false;
 };
 
+namespace pipelines {
+class Keys;
+}
+// Keys of a tour in a scene file; `shots` says of what so many are taken.
+void VisitTour(pipelines::Keys& keys, TourOptions& tour, const char* shots);
+
 // Poses X_WG; cameras take turns in being aimed at. The same seed gives the same tour.
 std::vector<Eigen::Isometry3d> BoardTour(const CameraRig& rig, const Board& board,
                                          const TourOptions& options, std::uint64_t seed);

@@ -14,71 +14,99 @@
 namespace impactlab {
 namespace {
 
-using pipelines::YamlCount;
+using pipelines::EnumWord;
+using pipelines::Keys;
+using pipelines::Need;
 using pipelines::YamlLine;
 using pipelines::YamlWord;
 
-constexpr const char* kSceneSchema = "impactlab.scene/1";
-constexpr RestitutionLaw kLaws[] = {RestitutionLaw::kNewton, RestitutionLaw::kPoisson,
-                                    RestitutionLaw::kEnergetic};
+constexpr EnumWord<RestitutionLaw> kLaws[] = {{RestitutionLaw::kNewton, "newton"},
+                                              {RestitutionLaw::kPoisson, "poisson"},
+                                              {RestitutionLaw::kEnergetic, "energetic"}};
+constexpr EnumWord<bool> kKinds[] = {{true, "planar_poses"}, {false, "spatial_poses"}};
 
-// Scalar options of a scene: key and field, in the order of the file.
-struct Field {
-  const char* key;
-  double SynthOptions::*value;
-  Range allowed;
-  bool recorder = false;  // of poses, not of the motion
-};
-
-std::vector<Field> Fields() {
-  const Range share = Closed(0, 1);
-  return {{"frame_rate_Hz", &SynthOptions::frame_rate, Closed(1, 1e6), true},
-          {"height_min_m", &SynthOptions::height_min, Positive()},
-          {"height_max_m", &SynthOptions::height_max, Closed(1e-6, 1000)},
-          {"speed_tangential_m_per_s", &SynthOptions::speed_tangential, Closed(0, 1000)},
-          {"spin_rad_per_s", &SynthOptions::spin, Closed(0, 1e5)},
-          {"lean_min_rad", &SynthOptions::lean_min, Closed(0, 1.5)},
-          {"duration_after_s", &SynthOptions::duration_after, Closed(0, 60)},
-          {"contact_time_s", &SynthOptions::contact_time, Closed(0, 0.05)},
-          {"sd_tangential", &SynthOptions::sd_tangential, NonNegative()},
-          {"sd_normal", &SynthOptions::sd_normal, NonNegative()},
-          {"sd_couple", &SynthOptions::sd_couple, NonNegative()},
-          {"sd_mu", &SynthOptions::sd_mu, NonNegative()},
-          {"sd_e", &SynthOptions::sd_e, NonNegative()},
-          {"wild_share", &SynthOptions::wild_share, share},
-          {"noise_position_m", &SynthOptions::noise_position, NonNegative(), true},
-          {"noise_angle_rad", &SynthOptions::noise_angle, NonNegative(), true},
-          {"noise_dof", &SynthOptions::noise_dof, NonNegative(), true},
-          {"lost_frame_share", &SynthOptions::lost_frame_share, share, true},
-          {"double_strike_share", &SynthOptions::double_strike_share, share}};
+void VisitImpactModel(Keys& keys, ImpactModel& model) {
+  keys.Word("law", model.law, kLaws, "of impact", Need::kRequired);
+  keys.Number(CoefficientName(model.law), model.e, Closed(0, 1),
+              "restitution; e_p with law poisson, e_n with newton", Need::kRequired);
+  keys.Number("mu_k", model.mu_k, NonNegative(), "kinetic friction", Need::kRequired);
+  if (keys.reading() != nullptr) model.mu_s = model.mu_k;
+  keys.Number("mu_s", model.mu_s, AtLeast(model.mu_k),
+              "static friction. Allowed: number of at least mu_k Default: mu_k");
 }
 
-ImpactModel ParseModel(const YamlNode& node) {
-  std::vector<std::string> names;
-  for (const RestitutionLaw law : kLaws) names.emplace_back(LawName(law));
-  const std::string word = node.Choice("law", names);
-  ImpactModel model;
-  model.law = kLaws[std::find(names.begin(), names.end(), word) - names.begin()];
-  model.e = node.Number(CoefficientName(model.law), Closed(0, 1));
-  model.mu_k = node.Number("mu_k", NonNegative());
-  model.mu_s = node.Number("mu_s", model.mu_k, AtLeast(model.mu_k));
-  return model;
+void VisitReleases(Keys& keys, SynthOptions& o) {
+  keys.Number("height_min_m", o.height_min, Positive(),
+              "least height of the lowest point over the floor at the release");
+  keys.Number("height_max_m", o.height_max, Closed(1e-6, 1000),
+              "greatest height Allowed: number of at least height_min_m");
+  keys.Number("speed_tangential_m_per_s", o.speed_tangential, Closed(0, 1000),
+              "at the release, each component uniform in plus and minus");
+  keys.Number("spin_rad_per_s", o.spin, Closed(0, 1e5),
+              "at the release, each component uniform in plus and minus");
+  keys.Number("lean_min_rad", o.lean_min, Closed(0, 1.5),
+              "least angle between the floor and an edge of the touching vertex at the first "
+              "impact");
+  keys.Number("duration_after_s", o.duration_after, Closed(0, 60),
+              "recorded after the first impact, or after the rest");
+}
+
+void VisitScatterOf(Keys& keys, SynthOptions& o) {
+  keys.Number("contact_time_s", o.contact_time, Closed(0, 0.05),
+              "how long an impact lasts: its impulse rises and falls like a raised cosine from the "
+              "first touch on; the truth is that of its middle");
+  keys.Number("sd_tangential", o.sd_tangential, NonNegative(),
+              "scatter of the impulse along the surface from impact to impact, relative to m_eff "
+              "abs(v_n-)");
+  keys.Number("sd_normal", o.sd_normal, NonNegative(),
+              "scatter of the impulse along the normal, relative to the same");
+  keys.Number("sd_couple", o.sd_couple, NonNegative(),
+              "scatter of its moment, relative to the same times the radius of gyration");
+  keys.Number("sd_mu", o.sd_mu, NonNegative(), "scatter of friction");
+  keys.Number("sd_e", o.sd_e, NonNegative(), "scatter of restitution");
+  keys.Number("wild_share", o.wild_share, Closed(0, 1),
+              "share of impacts with ten times the scatter of the impulse");
+}
+
+// What a recorder of poses adds to the motion.
+void VisitNoise(Keys& keys, SynthOptions& o) {
+  keys.Number("noise_position_m", o.noise_position, NonNegative(),
+              "standard deviation of a coordinate of a pose");
+  keys.Number("noise_angle_rad", o.noise_angle, NonNegative(),
+              "standard deviation of an angle of a pose");
+  keys.Number("noise_dof", o.noise_dof, NonNegative(),
+              "degrees of freedom of Student-t noise of that standard deviation, above 2; 0 is "
+              "Gaussian");
+  keys.Number("lost_frame_share", o.lost_frame_share, Closed(0, 1),
+              "share of impacts at which one frame is lost: the stamps stay regular, what follows "
+              "comes one interval early on them");
+}
+
+void CheckHeights(const YamlNode& root, const SynthOptions& o) {
+  if (o.height_max >= o.height_min) return;
+  const bool most = root.Has("height_max_m");
+  throw root.Fault(most ? "height_max_m" : "height_min_m",
+                   FormatNumber(most ? o.height_max : o.height_min),
+                   most ? fmt::format("at least height_min_m, {}", FormatNumber(o.height_min))
+                        : fmt::format("at most height_max_m, {}", FormatNumber(o.height_max)));
+}
+
+void VisitScene(Keys& keys, SynthOptions& o) {
+  keys.Schema("impactlab.scene/1");
+  bool planar = o.body.planar;
+  keys.Word("kind", planar, kKinds, "of the recordings", Need::kRequired);
+  pipelines::VisitMotion(keys, o, planar, true);
+  keys.Check(o.noise_dof <= 0 || o.noise_dof > 2, "noise_dof", FormatNumber(o.noise_dof),
+             "0 (Gaussian) or a number above 2, below which there is no standard deviation");
+  pipelines::VisitCorrection(keys, "error", o.error, planar);
+  keys.WriteOrder({"error", "seed"});
 }
 
 std::string SceneYaml(const SynthOptions& o) {
-  std::string out = YamlWord(0, "schema", kSceneSchema) +
-                    YamlWord(0, "kind", o.body.planar ? "planar_poses" : "spatial_poses");
-  out +=
-      pipelines::BodyYaml(o.body) + pipelines::FloorYaml(o.floor) + pipelines::FlightYaml(o.flight);
-  out += "model:\n" + YamlWord(1, "law", LawName(o.model.law)) +
-         YamlLine(1, CoefficientName(o.model.law), o.model.e) + YamlLine(1, "mu_k", o.model.mu_k) +
-         YamlLine(1, "mu_s", o.model.mu_s);
-  out += YamlCount(0, "drops", o.drops) + YamlCount(0, "max_impacts", o.max_impacts) +
-         YamlWord(0, "clean_first", o.clean_first ? "true" : "false") +
-         YamlWord(0, "to_rest", o.to_rest ? "true" : "false");
-  for (const Field& field : Fields()) out += YamlLine(0, field.key, o.*field.value);
-  out += pipelines::CorrectionYaml("error", o.error, o.body.planar);
-  return out + YamlWord(0, "seed", std::to_string(o.seed));
+  SynthOptions copy = o;
+  Keys keys(0);
+  VisitScene(keys, copy);
+  return keys.text();
 }
 
 // The experiment as a user would describe it who knows body and floor, but none of the frame errors
@@ -119,42 +147,44 @@ void WriteRecording(const std::filesystem::path& path, const PoseRecording& reco
 
 }  // namespace
 
-SynthOptions pipelines::ParseMotion(const YamlNode& root, bool planar, bool poses) {
-  SynthOptions o;
-  o.body = ParseBody(root.Map("body"), planar);
-  o.floor = ParseFloor(root, planar);
-  o.flight = ParseFlight(root, planar);
-  o.model = ParseModel(root.Map("model"));
-  o.drops = static_cast<int>(root.Integer("drops", o.drops, Closed(1, 1e6)));
-  o.clean_first = root.Flag("clean_first", o.clean_first);
-  o.to_rest = root.Flag("to_rest", o.to_rest);
-  o.max_impacts = static_cast<int>(root.Integer("max_impacts", o.max_impacts, Closed(1, 1e4)));
-  for (const Field& field : Fields())
-    if (poses || !field.recorder)
-      o.*field.value = root.Number(field.key, o.*field.value, field.allowed);
-  if (o.height_max < o.height_min) {
-    throw root.Fault(root.Has("height_max_m") ? "height_max_m" : "height_min_m",
-                     FormatNumber(root.Has("height_max_m") ? o.height_max : o.height_min),
-                     root.Has("height_max_m")
-                         ? fmt::format("at least height_min_m, {}", FormatNumber(o.height_min))
-                         : fmt::format("at most height_max_m, {}", FormatNumber(o.height_max)));
-  }
-  o.seed = static_cast<std::uint64_t>(
-      root.Integer("seed", static_cast<std::int64_t>(o.seed), NonNegative()));
-  return o;
+void pipelines::VisitMotion(Keys& keys, SynthOptions& o, bool planar, bool poses) {
+  keys.Map(
+      "body", "As `body` of an experiment.", [&](Keys& k) { VisitBody(k, o.body, planar); },
+      Need::kRequired);
+  VisitFloor(keys, o.floor, planar);
+  VisitFlight(keys, o.flight, planar);
+  keys.Map(
+      "model", "of the impacts", [&](Keys& k) { VisitImpactModel(k, o.model); }, Need::kRequired);
+  keys.Count("drops", o.drops, Closed(1, 1e6), "recordings");
+  keys.Flag(
+      "clean_first", o.clean_first,
+      "leave out drops whose first impact the truth does not accept: a second corner within a "
+      "frame, too short a flight");
+  keys.Flag("to_rest", o.to_rest,
+            "recordings go on until the body rests or rolls on steadily, and duration_after_s "
+            "beyond; at most 20 s after the first impact");
+  keys.Count("max_impacts", o.max_impacts, Closed(1, 1e4),
+             "impacts of a drop that truth.csv lists and that scatter; those after them happen by "
+             "the law alone");
+  if (poses)
+    keys.Number("frame_rate_Hz", o.frame_rate, Closed(1, 1e6),
+                "frames a second; the phase of the frames is random");
+  VisitReleases(keys, o);
+  VisitScatterOf(keys, o);
+  if (poses) VisitNoise(keys, o);
+  keys.Number("double_strike_share", o.double_strike_share, Closed(0, 1),
+              "share of drops turned so that they land nearly flat and a second corner strikes "
+              "within two frames");
+  if (const YamlNode* root = keys.reading()) CheckHeights(*root, o);
+  keys.Count("seed", o.seed, NonNegative(), "of every random number");
+  keys.WriteOrder({"drops", "max_impacts", "clean_first", "to_rest"});
 }
 
 SynthOptions LoadScene(const std::filesystem::path& path) {
   const YamlNode root = LoadYaml(path);
-  root.Choice("schema", {kSceneSchema});
-  const bool planar = root.Choice("kind", {"planar_poses", "spatial_poses"}) == "planar_poses";
-  SynthOptions o = pipelines::ParseMotion(root, planar, true);
-  if (o.noise_dof > 0 && o.noise_dof <= 2) {
-    throw root.Fault(
-        "noise_dof", FormatNumber(o.noise_dof),
-        "0 (Gaussian) or a number above 2, below which there is no standard deviation");
-  }
-  o.error = pipelines::ParseCorrection(root, "error", planar);
+  SynthOptions o;
+  Keys keys(root);
+  VisitScene(keys, o);
   root.Finish();
   return o;
 }

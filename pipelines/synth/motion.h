@@ -20,12 +20,13 @@
 #include "impact/law/solve.h"
 
 namespace impactlab {
-class YamlNode;
 struct SynthOptions;
 struct SynthTruth;
 }  // namespace impactlab
 
 namespace impactlab::pipelines {
+
+class Keys;
 
 // Points of a body that can touch the floor: spheres around fixed centres (radius 0: vertices) or,
 // for an ellipsoid, its lowest point.
@@ -130,7 +131,7 @@ DropMotion DrawMotion(const SynthOptions& options, int drop);
 
 // Body, floor, law, releases and seed of a scene file. `poses`: the keys of the recorder of poses
 // too.
-SynthOptions ParseMotion(const YamlNode& root, bool planar, bool poses);
+void VisitMotion(Keys& keys, SynthOptions& options, bool planar, bool poses);
 // truth.csv: events and their models.
 void WriteTruth(const std::filesystem::path& path, const SynthTruth& truth);
 // truth_rest.csv: where and when drops came to rest.

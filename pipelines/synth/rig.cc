@@ -14,12 +14,34 @@
 #include "data/files/text.h"
 #include "data/yaml/yaml.h"
 #include "pipelines/calibrate/calibrate.h"
+#include "pipelines/config/visit.h"
 #include "tracking/video/video.h"
 
 namespace impactlab {
 namespace {
 
 constexpr const char* kRigSceneSchema = "impactlab.rig_scene/1";
+
+// The whole file. Scenes are read only.
+void VisitRigScene(pipelines::Keys& keys, RigScene& scene) {
+  keys.Schema(kRigSceneSchema, pipelines::Need::kOptional);
+  std::filesystem::path rig;
+  keys.File("rig", rig, "a rig.yaml, the true cameras", pipelines::Need::kRequired);
+  scene.rig = RigFromYaml(rig);
+  for (const RigCamera& item : scene.rig.cameras)
+    keys.Check(std::all_of(item.name.begin(), item.name.end(),
+                           [](unsigned char c) { return std::isalnum(c) || c == '_' || c == '-'; }),
+               "rig", "a camera named " + Excerpt(item.name),
+               "names of letters, digits, - and _, which become names of files");
+  scene.board = BoardFromYaml(*keys.reading());
+  std::vector<double> warp = {0, 0};
+  keys.Vector("warp_m", warp, 2, Closed(-0.1, 0.1), "bend of the board along its rows and columns");
+  scene.warp << warp[0], warp[1];
+  VisitTour(keys, scene.tour, "pictures of every camera");
+  keys.Number("blur_px", scene.render.blur, Closed(0, 20), "of the lens, standard deviation");
+  keys.Number("noise_grey", scene.render.noise_sd, Closed(0, 60), "of a pixel, standard deviation");
+  keys.Count("seed", scene.seed, NonNegative(), "of every random number");
+}
 
 }  // namespace
 
@@ -35,31 +57,11 @@ bool IsRigScene(const std::filesystem::path& path) {
 RigScene LoadRigScene(const std::filesystem::path& path) {
   const YamlNode root = LoadYaml(path);
   RigScene scene;
-  root.Choice("schema", kRigSceneSchema, {kRigSceneSchema});
-  scene.rig = RigFromYaml(root.Folder() / root.Text("rig"));
-  for (const RigCamera& item : scene.rig.cameras)
-    if (!std::all_of(item.name.begin(), item.name.end(),
-                     [](unsigned char c) { return std::isalnum(c) || c == '_' || c == '-'; }))
-      throw root.Fault("rig", "a camera named " + Excerpt(item.name),
-                       "names of letters, digits, - and _, which become names of files");
-  scene.board = BoardFromYaml(root);
-  const std::vector<double> warp = root.Vector("warp_m", 2, {0, 0}, Closed(-0.1, 0.1));
-  scene.warp << warp[0], warp[1];
-  scene.tour.shots = static_cast<int>(root.Integer("shots", 20, Closed(1, 10000)));
-  const std::vector<double> distance =
-      root.Vector("distance_m", 2, {scene.tour.distance_min, scene.tour.distance_max}, Positive());
-  if (!(distance[1] >= distance[0]))
-    throw root.Fault("distance_m", fmt::format("[{}, {}]", distance[0], distance[1]),
-                     "[nearest, farthest]");
-  scene.tour.distance_min = distance[0];
-  scene.tour.distance_max = distance[1];
-  scene.tour.max_tilt = root.Number("max_tilt_rad", scene.tour.max_tilt, Closed(0, 1.4));
-  scene.tour.max_roll = root.Number("max_roll_rad", scene.tour.max_roll, Closed(0, 3.15));
-  scene.tour.reach = root.Number("reach", scene.tour.reach, Closed(0, 0.5));
-  scene.tour.whole = root.Flag("whole", true);
-  scene.render.blur = root.Number("blur_px", scene.render.blur, Closed(0, 20));
-  scene.render.noise_sd = root.Number("noise_grey", 2, Closed(0, 60));
-  scene.seed = static_cast<std::uint64_t>(root.Integer("seed", 1, NonNegative()));
+  scene.tour.shots = 20;
+  scene.tour.whole = true;
+  scene.render.noise_sd = 2;
+  pipelines::Keys keys(root);
+  VisitRigScene(keys, scene);
   root.Finish();
   return scene;
 }

@@ -183,8 +183,7 @@ void RefuseStrangers(const std::filesystem::path& folder, const VideoScene& scen
           folder.string(), name, scene.motion.drops));
     // Pictures in a folder of ours may be those of a longer recording.
     if (scene.images && ours.contains(name) && entry.is_directory())
-      for (const auto& picture : ExpandGlob("*.png", entry.path()))
-        RemoveOutput(picture);
+      for (const auto& picture : ExpandGlob("*.png", entry.path())) RemoveOutput(picture);
   }
 }
 
