@@ -18,7 +18,13 @@
 namespace impactlab {
 namespace {
 
-constexpr const char* kSchema = "impactlab.campaign/1";
+using pipelines::EnumWord;
+using pipelines::Keys;
+using pipelines::Need;
+
+constexpr EnumWord<RestitutionLaw> kLaws[] = {{RestitutionLaw::kEnergetic, "energetic"},
+                                              {RestitutionLaw::kPoisson, "poisson"},
+                                              {RestitutionLaw::kNewton, "newton"}};
 
 // A name that is a folder on every system.
 bool IsFolderName(const std::string& name) {
@@ -26,6 +32,56 @@ bool IsFolderName(const std::string& name) {
   return std::all_of(name.begin(), name.end(), [](unsigned char c) {
     return c > 31 && c != 127 && std::string_view("/\\:*?\"<>|").find(c) == std::string_view::npos;
   });
+}
+
+// A run that is finished, or an experiment that is run into a folder of `out`.
+void VisitMember(Keys& keys, CampaignMember& member, const std::vector<CampaignMember>& earlier,
+                 const std::filesystem::path& out) {
+  keys.Text("name", member.name, "also the name of its folder", Need::kRequired);
+  keys.Check(IsFolderName(member.name), "name", Excerpt(member.name),
+             "a name of up to 100 characters without / \\ : * ? \" < > |");
+  // Some systems tell no capitals in the names of folders.
+  for (const CampaignMember& other : earlier)
+    keys.Check(LowerCase(other.name) != LowerCase(member.name), "name",
+               Excerpt(member.name) + " again", "every name once");
+  const YamlNode& node = *keys.reading();
+  const bool finished = node.Has("run");
+  keys.Check(finished != node.Has("experiment"), "experiment",
+             finished ? "experiment and run" : "neither experiment nor run", "one of them");
+  keys.File("run", member.run, "the folder of a run that is finished; every run once");
+  keys.File("experiment", member.experiment, "an experiment file that is run; or run");
+  if (finished) {
+    const auto folder = std::filesystem::weakly_canonical(member.run);
+    for (const CampaignMember& other : earlier)
+      keys.Check(
+          !other.experiment.empty() || std::filesystem::weakly_canonical(other.run) != folder,
+          "run", Excerpt(folder.string()) + " again", "every run once");
+    return;
+  }
+  std::filesystem::path recordings;
+  keys.File("recordings", recordings, "glob in place of the experiment's own recordings");
+  if (!recordings.empty()) member.recordings = std::filesystem::absolute(recordings).string();
+  member.run = out / member.name;
+}
+
+// The whole file. Campaigns are read only.
+void VisitCampaign(Keys& keys, Campaign& campaign, const std::filesystem::path& out) {
+  keys.Schema("impactlab.campaign/1");
+  keys.Text("name", campaign.name, "of the campaign. Default: name of the file");
+  keys.List(
+      "members", campaign.members,
+      "specimens, surfaces or material pairs; all planar or all in space", pipelines::Style::kLines,
+      [&](Keys& k, CampaignMember& member) { VisitMember(k, member, campaign.members, out); },
+      Need::kRequired);
+  keys.Word("law", campaign.law, kLaws, "of impact");
+  keys.Map("coefficients", "what the coefficients depend on; the members are the groups",
+           [&](Keys& k) {
+             k.Check(!k.reading()->Has("groups"), "groups", "groups",
+                     "none: the members are the groups");
+             Visit(k, campaign.coefficients);
+           });
+  keys.Count("folds", campaign.folds, Closed(2, 1000), "of the cross-validation over recordings");
+  keys.Count("seed", campaign.seed, NonNegative(), "of every random number");
 }
 
 const ParameterEstimate& Of(const GroupEstimate& group, bool friction) {
@@ -75,54 +131,11 @@ std::vector<MemberDifference> Differences(std::span<const EventGroup> groups, Re
 
 Campaign LoadCampaign(const std::filesystem::path& path, const std::filesystem::path& out) {
   const YamlNode root = LoadYaml(path);
-  root.Choice("schema", {kSchema});
   Campaign campaign;
   campaign.path = path;
-  campaign.name = root.Text("name", path.stem().string());
-  std::set<std::string> names;
-  std::set<std::filesystem::path> runs;
-  for (const YamlNode& node : root.List("members")) {
-    CampaignMember member;
-    member.name = node.Text("name");
-    if (!IsFolderName(member.name))
-      throw node.Fault("name", Excerpt(member.name),
-                       "a name of up to 100 characters without / \\ : * ? \" < > |");
-    // Some systems tell no capitals in the names of folders.
-    if (!names.insert(LowerCase(member.name)).second)
-      throw node.Fault("name", Excerpt(member.name) + " again", "every name once");
-    const bool finished = node.Has("run");
-    if (finished == node.Has("experiment"))
-      throw node.Fault("experiment", finished ? "experiment and run" : "neither experiment nor run",
-                       "one of them");
-    if (finished) {
-      member.run = node.Folder() / node.Text("run");
-    } else {
-      member.experiment = node.Folder() / node.Text("experiment");
-      if (node.Has("recordings"))
-        member.recordings =
-            (std::filesystem::absolute(node.Folder()) / node.Text("recordings")).string();
-      member.run = out / member.name;
-    }
-    const std::filesystem::path folder = std::filesystem::weakly_canonical(member.run);
-    if (finished && !runs.insert(folder).second)
-      throw node.Fault("run", Excerpt(folder.string()) + " again", "every run once");
-    campaign.members.push_back(std::move(member));
-  }
-  std::vector<std::string> laws;
-  for (const RestitutionLaw law :
-       {RestitutionLaw::kEnergetic, RestitutionLaw::kPoisson, RestitutionLaw::kNewton})
-    laws.emplace_back(LawName(law));
-  const std::string law = root.Choice("law", laws.front(), laws);
-  for (const RestitutionLaw l :
-       {RestitutionLaw::kEnergetic, RestitutionLaw::kPoisson, RestitutionLaw::kNewton})
-    if (law == LawName(l)) campaign.law = l;
-  const YamlNode coefficients = root.MapOrEmpty("coefficients");
-  if (coefficients.Has("groups"))
-    throw coefficients.Fault("groups", "groups", "none: the members are the groups");
-  campaign.coefficients = pipelines::ReadKeys<CoefficientOptions>(coefficients);
-  campaign.folds = static_cast<int>(root.Integer("folds", campaign.folds, Closed(2, 1000)));
-  campaign.seed = static_cast<std::uint64_t>(
-      root.Integer("seed", static_cast<std::int64_t>(campaign.seed), NonNegative()));
+  campaign.name = path.stem().string();
+  Keys keys(root);
+  VisitCampaign(keys, campaign, out);
   root.Finish();
   return campaign;
 }
