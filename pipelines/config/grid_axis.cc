@@ -31,24 +31,4 @@ std::vector<double> VisitGrid(Keys& keys, double most, const char* count) {
   return values;
 }
 
-std::vector<double> ReadGrid(const YamlNode& node, double most) {
-  std::vector<double> values;
-  const double from = node.Number("from"), to = node.Number("to");
-  if (!(to > from)) throw node.Fault("to", FormatNumber(to), "a number above from");
-  if (node.Has("step")) {
-    if (node.Has("count")) throw node.Fault("count", "both step and count", "one of them");
-    const double step = node.Number("step", Positive());
-    if ((to - from) / step > most)
-      throw node.Fault("step", FormatNumber(step),
-                       fmt::format("a larger step: at most {} points", FormatNumber(most)));
-    const auto n = static_cast<std::int64_t>(std::floor((to - from) / step + 1e-9)) + 1;
-    for (std::int64_t i = 0; i < n; ++i) values.push_back(from + static_cast<double>(i) * step);
-  } else {
-    const std::int64_t n = node.Integer("count", Closed(2, most));
-    for (std::int64_t i = 0; i < n; ++i)
-      values.push_back(from + (to - from) * static_cast<double>(i) / static_cast<double>(n - 1));
-  }
-  return values;
-}
-
 }  // namespace impactlab::pipelines

@@ -12,6 +12,4 @@ namespace impactlab::pipelines {
 // Read only; `count` says what else is meant by a count.
 std::vector<double> VisitGrid(Keys& keys, double most, const char* count);
 
-std::vector<double> ReadGrid(const YamlNode& node, double most);
-
 }  // namespace impactlab::pipelines

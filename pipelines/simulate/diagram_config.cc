@@ -11,76 +11,152 @@
 #include "data/yaml/set.h"
 #include "data/yaml/yaml.h"
 #include "pipelines/config/grid_axis.h"
+#include "pipelines/config/visit.h"
 #include "pipelines/simulate/diagram.h"
 
 namespace impactlab {
 namespace {
 
+using pipelines::EnumWord;
+using pipelines::Keys;
+using pipelines::Need;
+
 constexpr double kMostCells = 1e6, kMostPoints = 2e7;
 
-DiagramAxis ReadAxis(const YamlNode& node) {
-  DiagramAxis axis;
-  axis.key = node.Text("key");
+constexpr EnumWord<DiagramSection> kSections[] = {{DiagramSection::kApex, "apex"},
+                                                  {DiagramSection::kStroboscopic, "stroboscopic"}};
+constexpr EnumWord<DiagramFollow> kFollows[] = {
+    {DiagramFollow::kNone, "none"}, {DiagramFollow::kUp, "up"}, {DiagramFollow::kDown, "down"}};
+
+void VisitDiagramAxis(Keys& keys, DiagramAxis& axis) {
+  keys.Text("key", axis.key,
+            "number of the scenario that the axis sets, entries of lists counted from 0; it must "
+            "stand in the file",
+            Need::kRequired);
   axis.column = axis.key.substr(axis.key.rfind('.') + 1);
-  axis.label = node.Text("label", axis.key);
-  axis.values = pipelines::ReadGrid(node, kMostCells);
-  return axis;
+  axis.label = axis.key;
+  keys.Text("label", axis.label, "with unit. Default: the key");
+  axis.values =
+      pipelines::VisitGrid(keys, kMostCells, "of values; or step. At most 1e6 motions in all");
 }
 
-std::vector<DiagramStart> ReadStarts(const YamlNode& root, const Diagram& diagram) {
-  if (!root.Has("starts")) return {{"start", {}}};
-  std::vector<DiagramStart> starts;
-  for (const YamlNode& node : root.List("starts")) {
-    DiagramStart start;
-    start.name = node.Text("name");
-    if (std::any_of(starts.begin(), starts.end(),
-                    [&](const DiagramStart& s) { return s.name == start.name; }))
-      throw node.Fault("name", Excerpt(start.name) + " again", "every name once");
-    for (const std::string& key : node.Keys()) {
-      if (key == "name") continue;
-      if (key == diagram.x.key || (diagram.y && key == diagram.y->key))
-        throw node.Fault(key, "a key of an axis", "keys of no axis");
-      start.keys.emplace_back(key, node.Number(key));
-    }
-    starts.push_back(std::move(start));
+void VisitStart(Keys& keys, DiagramStart& start, const Diagram& diagram) {
+  keys.Text("name", start.name, "of the start", Need::kRequired);
+  for (const DiagramStart& other : diagram.starts)
+    keys.Check(other.name != start.name, "name", Excerpt(start.name) + " again", "every name once");
+  for (const std::string& key : keys.reading()->Keys()) {
+    if (key == "name") continue;
+    keys.Check(key != diagram.x.key && !(diagram.y && key == diagram.y->key), key.c_str(),
+               "a key of an axis", "keys of no axis");
+    start.keys.emplace_back(key, 0);
+    keys.Number(key.c_str(), start.keys.back().second, {},
+                "numbers of the scenario that it replaces, by their keys", Need::kRequired);
   }
-  return starts;
 }
 
-void ReadSection(const YamlNode& root, const Scenario& scenario, Diagram& out) {
-  const Mechanism& mechanism = scenario.mechanism;
-  const YamlNode node = root.Map("section");
-  const bool apex = node.Choice("kind", {"apex", "stroboscopic"}) == "apex";
-  out.section = apex ? DiagramSection::kApex : DiagramSection::kStroboscopic;
-  const auto& u = mechanism.u_names;
+void VisitDiagramSection(Keys& keys, const Scenario& scenario, Diagram& out) {
+  keys.Word("kind", out.section, kSections,
+            "apex: a velocity falls through 0; stroboscopic: once in a period of the planes that "
+            "vibrate, of one frequency",
+            Need::kRequired);
+  const bool apex = out.section == DiagramSection::kApex;
+  const auto& u = scenario.mechanism.u_names;
   if (apex) {
-    out.falling =
-        static_cast<int>(std::find(u.begin(), u.end(), node.Choice("falling", u)) - u.begin());
+    std::string falling;
+    keys.OneOf("falling", falling, u,
+               "apex: the velocity Allowed: a velocity of the scenario, as trajectory.csv names it",
+               Need::kRequired);
+    out.falling = static_cast<int>(std::find(u.begin(), u.end(), falling) - u.begin());
   } else {
-    out.phase = node.Number("phase_rad", 0.0);
+    keys.Number("phase_rad", out.phase, {},
+                "stroboscopic: phase of the plane at which the section stands");
   }
   double frequency = 0;
   for (const pipelines::DrawnPlane& plane : scenario.planes) {
     if (plane.amplitude == 0) continue;
-    if (frequency != 0 && plane.frequency != frequency && !apex)
-      throw node.Fault("kind", "stroboscopic, with planes of different frequencies",
-                       "apex, or planes of one frequency");
+    keys.Check(frequency == 0 || plane.frequency == frequency || apex, "kind",
+               "stroboscopic, with planes of different frequencies",
+               "apex, or planes of one frequency");
     frequency = plane.frequency;
   }
-  if (!apex && frequency == 0)
-    throw node.Fault("kind", "stroboscopic, where no plane vibrates",
-                     "apex, or a plane that vibrates");
+  keys.Check(apex || frequency != 0, "kind", "stroboscopic, where no plane vibrates",
+             "apex, or a plane that vibrates");
+}
 
+void VisitRecord(Keys& keys, const Mechanism& mechanism, Diagram& out) {
   std::vector<std::string> all = mechanism.q_names;
-  all.insert(all.end(), u.begin(), u.end());
-  out.record = root.Texts("record");
+  all.insert(all.end(), mechanism.u_names.begin(), mechanism.u_names.end());
+  keys.Texts("record", out.record,
+             "coordinates and velocities kept of every point, columns of trajectory.csv; the first "
+             "is drawn",
+             Need::kRequired);
   for (const std::string& name : out.record) {
     if (std::find(all.begin(), all.end(), name) != all.end()) continue;
     const std::string nearest = NearestName(name, all);
-    throw root.Fault("record", Excerpt(name) + (nearest.empty() ? "" : ", nearest is " + nearest),
-                     "names out of " + JoinNames(all));
+    keys.Check(false, "record", Excerpt(name) + (nearest.empty() ? "" : ", nearest is " + nearest),
+               "names out of " + JoinNames(all));
   }
-  out.record_label = root.Text("label", out.record.front());
+  out.record_label = out.record.front();
+  keys.Text("label", out.record_label, "of the first, with unit. Default: its name");
+}
+
+void VisitPoints(Keys& keys, Diagram& out) {
+  keys.Count("transient", out.transient, Closed(0, 1e6), "points of the section dropped");
+  keys.Count("keep", out.keep, Closed(4, 1e5), "points then kept");
+  out.longest_period = std::min(out.longest_period, out.keep / 4);
+  keys.Count("longest_period", out.longest_period, Closed(1, 1e4),
+             "most points of a period that is looked for; keep holds four times that. Default: 8, "
+             "at most keep / 4");
+  keys.Check(4 * out.longest_period <= out.keep, "longest_period",
+             std::to_string(out.longest_period),
+             fmt::format("at most a quarter of keep, {}", out.keep / 4));
+  keys.Number("tolerance", out.tolerance, Positive(),
+              "by how much points a period apart may differ, in the units of record");
+  keys.Number("longest_s", out.longest, Positive(),
+              "time after which a motion ends without all its points");
+  keys.Word("follow", out.follow, kFollows,
+            "a value starts from the last state of the value below (up) or above (down), at the "
+            "same phase of the plane, and from its own start where that state would be inside a "
+            "surface");
+}
+
+void VisitDiagramAxes(Keys& keys, Diagram& out) {
+  keys.Map(
+      "x", "axis to the right", [&](Keys& k) { VisitDiagramAxis(k, out.x); }, Need::kRequired);
+  keys.Stated(true).Map("y", "axis upwards. Default: none",
+                        [&](Keys& k) { VisitDiagramAxis(k, out.y.emplace()); });
+  if (!out.y) return;
+  keys.Check(out.y->key != out.x.key, "y", "the key of x", "another key");
+  if (out.y->column == out.x.column) out.x.column = out.x.key, out.y->column = out.y->key;
+}
+
+// The whole file. Diagrams are read only.
+void VisitDiagram(Keys& keys, Diagram& out) {
+  keys.Schema("impactlab.diagram/1");
+  keys.Text("name", out.name, "title", Need::kRequired);
+  keys.Stated(true).Text("figure", out.figure, "the figure it repeats. Default: none");
+  keys.Stated(true).Text("assumptions", out.assumptions,
+                         "what the source leaves open and we chose. Default: none");
+  keys.File("scenario", out.scenario,
+            "scenario file; of its simulation the duration and the samples do not count",
+            Need::kRequired);
+  const Scenario scenario = LoadScenario(out.scenario);
+  out.scenario_text = ReadFile(out.scenario);
+  VisitDiagramAxes(keys, out);
+  keys.List("starts", out.starts, "of the motions. Default: one, the scenario's",
+            pipelines::Style::kLines,
+            [&](Keys& k, DiagramStart& start) { VisitStart(k, start, out); });
+  if (out.starts.empty()) out.starts = {{"start", {}}};
+  keys.Map(
+      "section", "which points of a motion are kept",
+      [&](Keys& k) { VisitDiagramSection(k, scenario, out); }, Need::kRequired);
+  VisitRecord(keys, scenario.mechanism, out);
+  VisitPoints(keys, out);
+  keys.List("lines", out.lines, "across the picture. Default: none", pipelines::Style::kLines,
+            [&](Keys& k, std::pair<double, std::string>& line) {
+              k.Number("at", line.first, {}, "value of x", Need::kRequired);
+              k.Text("label", line.second, "beside it", Need::kRequired);
+            });
 }
 
 }  // namespace
@@ -98,38 +174,8 @@ Diagram LoadDiagram(const std::filesystem::path& path) {
   const YamlNode root = LoadYaml(path);
   Diagram out;
   out.path = path;
-  root.Choice("schema", {"impactlab.diagram/1"});
-  out.name = root.Text("name");
-  if (root.Has("figure")) out.figure = root.Text("figure");
-  if (root.Has("assumptions")) out.assumptions = root.Text("assumptions");
-  out.scenario = root.Folder() / root.Text("scenario");
-  const Scenario scenario = LoadScenario(out.scenario);
-  out.scenario_text = ReadFile(out.scenario);
-  out.x = ReadAxis(root.Map("x"));
-  if (root.Has("y")) {
-    out.y = ReadAxis(root.Map("y"));
-    if (out.y->key == out.x.key) throw root.Fault("y", "the key of x", "another key");
-    if (out.y->column == out.x.column) out.x.column = out.x.key, out.y->column = out.y->key;
-  }
-  out.starts = ReadStarts(root, out);
-  ReadSection(root, scenario, out);
-  out.transient = static_cast<int>(root.Integer("transient", out.transient, Closed(0, 1e6)));
-  out.keep = static_cast<int>(root.Integer("keep", out.keep, Closed(4, 1e5)));
-  out.longest_period = static_cast<int>(
-      root.Integer("longest_period", std::min(out.longest_period, out.keep / 4), Closed(1, 1e4)));
-  if (4 * out.longest_period > out.keep)
-    throw root.Fault("longest_period", std::to_string(out.longest_period),
-                     fmt::format("at most a quarter of keep, {}", out.keep / 4));
-  out.tolerance = root.Number("tolerance", out.tolerance, Positive());
-  out.longest = root.Number("longest_s", out.longest, Positive());
-  const std::vector<std::string> ways = {"none", "up", "down"};
-  const std::string way = root.Choice("follow", ways[0], ways);
-  out.follow = way == "up"     ? DiagramFollow::kUp
-               : way == "down" ? DiagramFollow::kDown
-                               : DiagramFollow::kNone;
-  if (root.Has("lines"))
-    for (const YamlNode& node : root.List("lines"))
-      out.lines.emplace_back(node.Number("at"), node.Text("label"));
+  Keys keys(root);
+  VisitDiagram(keys, out);
   root.Finish();
 
   const double cells = static_cast<double>(out.nx()) * static_cast<double>(out.ny()) *
