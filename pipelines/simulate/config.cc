@@ -9,6 +9,7 @@
 #include "data/files/text.h"
 #include "data/yaml/yaml.h"
 #include "impact/motion/mechanism_bodies.h"
+#include "pipelines/config/visit.h"
 #include "pipelines/config/yaml.h"
 #include "pipelines/simulate/detail/mechanisms.h"
 #include "pipelines/simulate/detail/system_bodies.h"
@@ -20,36 +21,31 @@ namespace {
 using Eigen::Vector3d;
 using Eigen::VectorXd;
 
-std::vector<MovingPlane> ReadPlanes(const YamlNode& root, const std::vector<BodyEntry>& bodies,
-                                    bool planar) {
-  std::vector<MovingPlane> planes;
-  if (!root.Has("planes")) return planes;
-  for (const YamlNode& node : root.List("planes")) {
-    MovingPlane plane;
-    plane.name = node.Text("name", "floor");
-    const auto same = [&](const auto& other) { return other == plane.name; };
-    if (std::any_of(planes.begin(), planes.end(),
-                    [&](const MovingPlane& p) { return same(p.name); }) ||
-        std::any_of(bodies.begin(), bodies.end(),
-                    [&](const BodyEntry& b) { return same(b.body.body.name); }))
-      throw node.Fault("name", Excerpt(plane.name) + " again",
-                       "every name once, of planes and bodies");
-    if (node.Has("normal")) plane.plane.normal = ReadDirection(node, "normal", planar);
-    plane.plane.offset = node.Number("offset_m", 0.0);
-    plane.amplitude = node.Number("amplitude_m", 0.0, NonNegative());
-    plane.frequency = node.Number("frequency_rad_per_s", 0.0, NonNegative());
-    plane.phase = node.Number("phase_rad", 0.0);
-    if (plane.amplitude > 0 && plane.frequency == 0)
-      throw node.Fault("frequency_rad_per_s", "0", "above 0 where amplitude_m is");
-    const int n = planar ? 2 : 3;
-    plane.belt_W = ToPoint(
-        node.Vector("belt_m_per_s", n, std::vector<double>(static_cast<std::size_t>(n), 0.0)),
-        planar);
-    if (std::abs(plane.belt_W.dot(plane.plane.normal)) > 1e-9 * plane.belt_W.norm())
-      throw node.Fault("belt_m_per_s", "a velocity out of the plane", "one along it");
-    planes.push_back(plane);
-  }
-  return planes;
+constexpr EnumWord<RestitutionLaw> kLaws[] = {{RestitutionLaw::kEnergetic, "energetic"},
+                                              {RestitutionLaw::kPoisson, "poisson"},
+                                              {RestitutionLaw::kNewton, "newton"}};
+
+void VisitPlane(Keys& keys, MovingPlane& plane, const std::vector<MovingPlane>& earlier,
+                const std::vector<BodyEntry>& bodies, bool planar) {
+  keys.Text("name", plane.name, "no other plane or body has it");
+  const auto taken = [&](const std::string& other) { return other == plane.name; };
+  keys.Check(std::none_of(earlier.begin(), earlier.end(),
+                          [&](const MovingPlane& p) { return taken(p.name); }) &&
+                 std::none_of(bodies.begin(), bodies.end(),
+                              [&](const BodyEntry& b) { return taken(b.body.body.name); }),
+             "name", Excerpt(plane.name) + " again", "every name once, of planes and bodies");
+  VisitDirection(keys.Stated(true), "normal", plane.plane.normal, planar,
+                 "out of the surface, of any length. Default: upwards");
+  keys.Number("offset_m", plane.plane.offset, {}, "points p with n . p = offset");
+  keys.Number("amplitude_m", plane.amplitude, NonNegative(),
+              "the plane moves along n by amplitude sin(frequency t + phase)");
+  keys.Number("frequency_rad_per_s", plane.frequency, NonNegative(), "of that motion");
+  keys.Number("phase_rad", plane.phase, {}, "of that motion at t = 0");
+  keys.Check(plane.amplitude <= 0 || plane.frequency != 0, "frequency_rad_per_s", "0",
+             "above 0 where amplitude_m is");
+  VisitPoint(keys, "belt_m_per_s", plane.belt_W, planar, {}, "velocity of its points along it");
+  keys.Check(std::abs(plane.belt_W.dot(plane.plane.normal)) <= 1e-9 * plane.belt_W.norm(),
+             "belt_m_per_s", "a velocity out of the plane", "one along it");
 }
 
 // `between`: a body, and a plane or another body.
@@ -58,6 +54,9 @@ TouchingPair ReadTouching(const YamlNode& node, const std::vector<std::string>& 
   std::vector<std::string> all = bodies;
   all.insert(all.end(), planes.begin(), planes.end());
   const std::string allowed = fmt::format("a body and a plane, or two bodies: {}", JoinNames(all));
+  node.Explain("between",
+               "a body and a plane, or two bodies that are balls or points; sides of other bodies "
+               "do not meet each other");
   const std::vector<std::string> words = node.Texts("between");
   if (words.size() != 2)
     throw node.Fault("between", fmt::format("{} names", words.size()), allowed);
@@ -90,6 +89,8 @@ std::vector<TouchingPair> ReadTouchingPairs(const YamlNode& root, const YamlNode
                                             const std::vector<MovingBody>& bodies,
                                             const std::vector<MovingPlane>& planes) {
   std::vector<TouchingPair> pairs;
+  root.Explain("contacts",
+               "what may touch. Default: every body every plane, and every ball every other ball");
   if (root.Has("contacts")) {
     std::vector<std::string> body_names, plane_names;
     for (const MovingBody& b : bodies) body_names.push_back(b.name);
@@ -122,35 +123,39 @@ std::vector<TouchingPair> ReadTouchingPairs(const YamlNode& root, const YamlNode
   return pairs;
 }
 
-void ReadSimulation(const YamlNode& root, SimulateOptions& options) {
-  const YamlNode node = root.Map("simulation");
-  options.duration = node.Number("duration_s", Positive());
-  options.sample_step = node.Number("sample_step_s", options.duration / 2000, Positive());
-  if (options.duration / options.sample_step > kMostSamples)
-    throw node.Fault("sample_step_s",
-                     fmt::format("{} for {} s", FormatNumber(options.sample_step),
-                                 FormatNumber(options.duration)),
-                     fmt::format("at least {}, for {} samples",
-                                 FormatNumber(options.duration / kMostSamples), kMostSamples));
-  const RestitutionLaw laws[] = {RestitutionLaw::kEnergetic, RestitutionLaw::kPoisson,
-                                 RestitutionLaw::kNewton};
+void VisitSimulation(Keys& keys, SimulateOptions& o) {
+  keys.Number("duration_s", o.duration, Positive(), "of the motion", Need::kRequired);
+  o.sample_step = o.duration / 2000;
+  keys.Number("sample_step_s", o.sample_step, Positive(),
+              "time between rows of trajectory.csv; at most 1e6 rows. Default: duration_s / 2000");
+  keys.Check(o.duration / o.sample_step <= kMostSamples, "sample_step_s",
+             fmt::format("{} for {} s", FormatNumber(o.sample_step), FormatNumber(o.duration)),
+             fmt::format("at least {}, for {} samples", FormatNumber(o.duration / kMostSamples),
+                         kMostSamples));
+  keys.Word("law", o.law, kLaws, "of impacts at one contact");
+  const MultiLaw laws[] = {MultiLaw::kSequence, MultiLaw::kSimultaneousNewton,
+                           MultiLaw::kSimultaneousPoisson, MultiLaw::kGlobalEnergetic};
   std::vector<std::string> names;
-  for (const RestitutionLaw law : laws) names.emplace_back(LawName(law));
-  const std::string law = node.Choice("law", names[0], names);
-  for (const RestitutionLaw l : laws)
-    if (law == LawName(l)) options.law = l;
-  const MultiLaw several[] = {MultiLaw::kSequence, MultiLaw::kSimultaneousNewton,
-                              MultiLaw::kSimultaneousPoisson, MultiLaw::kGlobalEnergetic};
-  names.clear();
-  for (const MultiLaw l : several) names.emplace_back(MultiLawName(l));
-  const std::string word = node.Choice("several_contacts", names[0], names);
-  for (const MultiLaw l : several)
-    if (word == MultiLawName(l)) options.several = l;
-  options.tolerance = node.Number("tolerance", options.tolerance, Closed(1e-14, 1e-3));
-  options.least_rebound = node.Number("least_rebound_m_per_s", options.least_rebound, Positive());
-  if (node.Has("longest_step_s")) options.longest_step = node.Number("longest_step_s", Positive());
-  options.most_events = static_cast<long>(node.Integer("most_events", 1000000, Closed(1, 1e9)));
-  options.stop_at_rest = node.Flag("stop_at_rest", true);
+  for (const MultiLaw law : laws) names.emplace_back(MultiLawName(law));
+  std::string word = names[0];
+  keys.OneOf("several_contacts", word, names,
+             "contacts that touch at once: one after the other by law, the fastest first; together "
+             "by Newton's or Poisson's law; or by the global energetic law with the least e of the "
+             "contacts that touch");
+  for (const MultiLaw law : laws)
+    if (word == MultiLawName(law)) o.several = law;
+  keys.Number("tolerance", o.tolerance, Closed(1e-14, 1e-3),
+              "of a step, relative, and absolute in the units of coordinates and velocities");
+  keys.Number("least_rebound_m_per_s", o.least_rebound, Positive(),
+              "slower approaches do not rebound; what they would have done is in accumulation_s");
+  keys.Stated(true).Number("longest_step_s", o.longest_step, Positive(),
+                           "upper bound of a step. Default: what spins and vibrations allow");
+  o.most_events = 1000000;
+  keys.Count("most_events", o.most_events, Closed(1, 1e9),
+             "more are given up, with exit code 3; the files are written");
+  o.stop_at_rest = true;
+  keys.Flag("stop_at_rest", o.stop_at_rest,
+            "end when nothing moves any more, or rolls and spins on for a second as it is");
 }
 
 }  // namespace
@@ -184,23 +189,33 @@ void TakeMechanism(const BodyMechanism& made, Scenario& out) {
 }
 
 void ReadMovingBodies(const YamlNode& root, const YamlNode& every, Scenario& out) {
-  const bool planar = root.Flag("planar");
-  const FlightOptions flight = ParseFlight(root, planar);
+  Keys keys(root);
+  bool planar = true;
+  keys.Flag("planar", planar, "motion in the x-z plane", Need::kRequired);
+  FlightOptions flight;
+  VisitFlight(keys, flight, planar);
   const std::vector<BodyEntry> entries = ReadBodies(root, planar);
   std::vector<MovingBody> bodies;
   for (const BodyEntry& entry : entries) {
     MovingBody body;
     body.start = entry.body;
     body.name = entry.body.body.name;
-    body.linear_drag = entry.node.Number("drag_per_s", 0.0, NonNegative());
-    body.quadratic_drag = entry.node.Number("drag_per_m", flight.drag_per_m, NonNegative());
-    body.start_t = entry.node.Number("start_s", 0.0, NonNegative());
+    body.quadratic_drag = flight.drag_per_m;
+    Keys of_body(entry.node);
+    of_body.Number("drag_per_s", body.linear_drag, NonNegative(),
+                   "force = -m (drag_per_s + drag_per_m abs(v)) v at the centre of mass");
+    of_body.Number("drag_per_m", body.quadratic_drag, NonNegative(),
+                   "quadratic drag, as in drag_per_s. Default: drag_per_m of the document");
+    of_body.Number("start_s", body.start_t, NonNegative(),
+                   "the body stands still and nothing touches it before; not with a joint");
     bodies.push_back(body);
   }
   const std::vector<JointEntry> joint_entries = ReadJoints(root, entries, planar);
   std::vector<SystemJoint> joints;
   for (const JointEntry& entry : joint_entries) joints.push_back(entry.joint);
-  const std::vector<MovingPlane> planes = ReadPlanes(root, entries, planar);
+  std::vector<MovingPlane> planes;
+  keys.List("planes", planes, "that bodies may touch. Default: none", Style::kLines,
+            [&](Keys& k, MovingPlane& plane) { VisitPlane(k, plane, planes, entries, planar); });
   const std::vector<TouchingPair> pairs = ReadTouchingPairs(root, every, bodies, planes);
 
   // At rest every joint holds; its rows then say which velocities follow from the others.
@@ -225,10 +240,15 @@ namespace {
 
 Scenario ReadScenario(const YamlNode& root) {
   Scenario out;
-  root.Choice("schema", {"impactlab.scenario/1"});
-  out.name = root.Text("name", root.File().stem().string());
-  if (root.Has("source")) out.source = root.Text("source");
+  out.name = root.File().stem().string();
+  pipelines::Keys keys(root);
+  keys.Schema("impactlab.scenario/1");
+  keys.Text("name", out.name, "title. Default: name of the file");
+  keys.Stated(true).Text("source", out.source, "where it is from. Default: none");
+  root.Explain("every_contact", "for every contact that does not give its own");
   const YamlNode every = root.MapOrEmpty("every_contact");
+  root.Explain("mechanism", "in place of bodies");
+  root.Explain("bodies", "of one's own, with planes; or a mechanism");
   const bool named = root.Has("mechanism");
   if (named == root.Has("bodies"))
     throw root.Fault(named ? "mechanism" : "bodies", named ? "bodies as well" : "nothing",
@@ -244,7 +264,10 @@ Scenario ReadScenario(const YamlNode& root) {
       throw;
     throw ConfigError(fmt::format("{}: {}", root.Where(named ? "mechanism" : "bodies"), what));
   }
-  pipelines::ReadSimulation(root, out.options);
+  keys.Map(
+      "simulation", "how it is followed",
+      [&](pipelines::Keys& k) { pipelines::VisitSimulation(k, out.options); },
+      pipelines::Need::kRequired);
   root.Finish();
   return out;
 }

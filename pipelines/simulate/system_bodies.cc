@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "data/files/text.h"
+#include "pipelines/config/visit.h"
 #include "pipelines/config/yaml.h"
 
 namespace impactlab::pipelines {
@@ -34,11 +35,12 @@ struct Pair {
 };
 
 // `between`: one body, which then meets the ground, or a body and another or the ground.
-Pair ReadPair(const YamlNode& node, const std::vector<BodyEntry>& bodies) {
+Pair ReadPair(const YamlNode& node, const std::vector<BodyEntry>& bodies, const char* meaning) {
   std::vector<std::string> names;
   for (const BodyEntry& b : bodies) names.push_back(b.body.body.name);
   const std::string allowed =
       fmt::format("one or two of {}, the second may be {}", JoinNames(names), kGroundName);
+  node.Explain("between", meaning);
   const std::vector<std::string> words = node.Texts("between");
   if (words.size() > 2) throw node.Fault("between", fmt::format("{} names", words.size()), allowed);
   Pair pair;
@@ -77,17 +79,23 @@ double Reach(const Body& body) {
 
 Vector3d ReadContactPoint(const YamlNode& node, const SystemBody& body, const Vector3d& normal,
                           bool planar) {
-  const int n = planar ? 2 : 3;
-  if (node.Has("at_m")) {
-    if (node.Has("at_body_m"))
-      throw node.Fault("at_body_m", "at_m as well", "one of at_m and at_body_m");
-    return ToPoint(node.Vector("at_m", n), planar);
+  const char* const in_W = "at_m";
+  const char* const in_B = "at_body_m";
+  Keys keys(node);
+  Vector3d p = Vector3d::Zero(), p_B = Vector3d::Zero();
+  VisitPoint(keys.Stated(true), in_W, p, planar, {},
+             "contact point in W; or at_body_m. Default: of a ball or ellipsoid the point that "
+             "touches");
+  if (node.Has(in_W)) {
+    keys.Check(!node.Has(in_B), in_B, "at_m as well", "one of at_m and at_body_m");
+    return p;
   }
-  if (node.Has("at_body_m")) return body.X_WB * ToPoint(node.Vector("at_body_m", n), planar);
-  if (body.body.shape != BodyShape::kBall && body.body.shape != BodyShape::kEllipsoid)
-    throw node.Fault("at_m", "nothing",
-                     "the point at_m in W or at_body_m in the body; only a ball or an ellipsoid "
-                     "has a single point to touch with");
+  VisitPoint(keys.Stated(true), in_B, p_B, planar, {}, "or in the frame B of the first body");
+  if (node.Has(in_B)) return body.X_WB * p_B;
+  keys.Check(body.body.shape == BodyShape::kBall || body.body.shape == BodyShape::kEllipsoid, in_W,
+             "nothing",
+             "the point at_m in W or at_body_m in the body; only a ball or an ellipsoid has a "
+             "single point to touch with");
   return body.X_WB * SupportLever(body.body, body.X_WB.linear().transpose() * normal);
 }
 
@@ -138,13 +146,18 @@ void Complete(const std::vector<BodyEntry>& bodies, const MatrixXd& joints, int 
 JointEntry ReadJoint(const YamlNode& node, const std::vector<BodyEntry>& bodies, bool planar) {
   JointEntry entry;
   entry.node = node;
-  const std::string kind = node.Choice(
-      "kind", planar ? std::vector<std::string>{"pin"} : std::vector<std::string>{"ball", "hinge"});
-  const Pair pair = ReadPair(node, bodies);
+  std::string kind;
+  Keys keys(node);
+  keys.OneOf("kind", kind,
+             planar ? std::vector<std::string>{"pin"} : std::vector<std::string>{"ball", "hinge"},
+             "a pin in a plane; a ball or hinge in space", Need::kRequired);
+  const Pair pair = ReadPair(node, bodies, "two bodies, or one name: against the ground");
   entry.joint.body = pair.body;
   entry.joint.other = pair.other;
-  entry.joint.p_W = ToPoint(node.Vector("at_m", planar ? 2 : 3), planar);
-  if (kind == "hinge") entry.joint.axis_W = ReadDirection(node, "axis", false);
+  VisitPoint(keys, "at_m", entry.joint.p_W, planar, {}, "the point in W that both share",
+             Need::kRequired);
+  if (kind == "hinge")
+    VisitDirection(keys, "axis", entry.joint.axis_W, false, "direction of a hinge");
   return entry;
 }
 
@@ -167,24 +180,47 @@ void CheckJoints(const std::vector<JointEntry>& joints, const MatrixXd& joint_ro
 
 }  // namespace
 
+// A contact's own value comes before that of all contacts, whose key is asked for in either case.
 ContactProperties ReadProperties(const YamlNode& node, const YamlNode& every) {
   ContactProperties c;
-  const auto from = [&](const char* key) -> const YamlNode& {
+  const auto choose = [&](const char* key, const char* of_every,
+                          const char* of_one) -> const YamlNode& {
+    every.Explain(key, of_every);
     every.Has(key);
+    node.Explain(key, of_one);
     return node.Has(key) ? node : every;
   };
-  c.mu_k = from("mu_k").Number("mu_k", 0.0, NonNegative());
+  const char* const mu_k = "mu_k";
+  const char* const mu_s = "mu_s";
+  const YamlNode& of_mu_k =
+      choose(mu_k, "kinetic friction", "kinetic friction. Default: that of every_contact, else 0");
+  c.mu_k = of_mu_k.Number(mu_k, 0.0, NonNegative());
   // A contact with a mu_k of its own does not take the mu_s of the others.
-  const YamlNode& of_mu_s = node.Has("mu_k") && !node.Has("mu_s") ? node : from("mu_s");
-  c.mu_s = of_mu_s.Number("mu_s", c.mu_k, NonNegative());
+  const YamlNode& own_or_every = choose(mu_s, "static friction. Default: mu_k",
+                                        "static friction. Default: mu_k where that is given here, "
+                                        "else that of every_contact");
+  const YamlNode& of_mu_s = node.Has(mu_k) ? node : own_or_every;
+  c.mu_s = of_mu_s.Number(mu_s, c.mu_k, NonNegative());
   if (c.mu_s < c.mu_k)
-    throw of_mu_s.Fault("mu_s", FormatNumber(c.mu_s),
+    throw of_mu_s.Fault(mu_s, FormatNumber(c.mu_s),
                         fmt::format("at least mu_k, {}", FormatNumber(c.mu_k)));
-  if (!node.Has("e") && !every.Has("e"))
-    throw node.Fault("e", "nothing", "a restitution from 0 to 1, here or in every_contact");
-  c.e = from("e").Number("e", Closed(0, 1));
-  c.stiffness = from("stiffness_N_per_m").Number("stiffness_N_per_m", 1.0, Positive());
-  c.gap = from("gap_m").Number("gap_m", 0.0, NonNegative());
+  const char* const e = "e";
+  const YamlNode& of_e = choose(e, "restitution, as the law means it; here or with the contact",
+                                "restitution, as the law means it; here or in every_contact");
+  if (!of_e.Has(e))
+    throw node.Fault(e, "nothing", "a restitution from 0 to 1, here or in every_contact");
+  c.e = of_e.Number(e, Closed(0, 1));
+  const char* const stiffness = "stiffness_N_per_m";
+  c.stiffness = choose(stiffness, "for laws of springs; only ratios count unless gaps differ",
+                       "for laws of springs. Default: that of every_contact, else 1")
+                    .Number(stiffness, 1.0, Positive());
+  const char* const gap = "gap_m";
+  c.gap =
+      choose(gap,
+             "distance from the surface when the impact begins, of the order of an indentation",
+             "distance from the surface when the impact begins. Default: that of every_contact, "
+             "else 0")
+          .Number(gap, 0.0, NonNegative());
   return c;
 }
 
@@ -192,43 +228,49 @@ Vector3d ToPoint(const std::vector<double>& v, bool planar) {
   return planar ? Vector3d(v[0], 0, v[1]) : Vector3d(v[0], v[1], v[2]);
 }
 
-Vector3d ReadDirection(const YamlNode& node, const std::string& key, bool planar) {
-  const Vector3d d = ToPoint(node.Vector(key, planar ? 2 : 3), planar);
-  if (!(d.norm() > 0)) throw node.Fault(key, "a vector of no length", "a direction");
-  return d.normalized();
-}
-
 BodyEntry ReadSystemBody(const YamlNode& node, bool planar) {
   BodyEntry entry;
   entry.node = node;
   SystemBody& b = entry.body;
+  node.Explain("name", "every name once; `ground` is what does not move. Default: the shape");
+  node.Explain("shape",
+               "this, and the keys of shape, mass and inertia, as `body` of an experiment");
+  node.Explain("mass_kg", "as in `body`, and required");
   b.body = ParseBody(node, planar);
   if (!b.body.mass_known)
     throw node.Fault("mass_kg", "nothing", "the mass, which impulses and other bodies depend on");
-  const int n = planar ? 2 : 3;
-  const Vector3d p =
-      node.Has("position_m") ? ToPoint(node.Vector("position_m", n), planar) : Vector3d::Zero();
-  const Vector3d v =
-      node.Has("v_m_per_s") ? ToPoint(node.Vector("v_m_per_s", n), planar) : Vector3d::Zero();
-  b.v_WB = v;
-  entry.given.assign(static_cast<std::size_t>(n), node.Has("v_m_per_s"));
+  Keys keys(node);
+  Vector3d p = Vector3d::Zero();
+  VisitPoint(keys.Stated(true), "position_m", p, planar, {},
+             "of the centre of mass, at the impact or at the start. Default: the origin");
+  VisitPoint(keys.Stated(true), "v_m_per_s", b.v_WB, planar, {},
+             "of the centre of mass, before the impact or at the start. Default: 0; with a joint, "
+             "what follows from the joints");
+  entry.given.assign(planar ? 2 : 3, node.Has("v_m_per_s"));
   if (planar) {
-    b.X_WB = PlanarPose(p.x(), p.z(), node.Number("theta_rad", 0.0));
-    b.omega_WB = Vector3d(0, -node.Number("theta_dot_rad_per_s", 0.0), 0);
+    double theta = 0, theta_dot = 0;
+    keys.Number("theta_rad", theta, {},
+                "in a plane: angle, counter-clockwise seen with x right and z up");
+    keys.Number("theta_dot_rad_per_s", theta_dot, {},
+                "in a plane: its rate. Default: 0; with a joint, what follows from the joints");
+    b.X_WB = PlanarPose(p.x(), p.z(), theta);
+    b.omega_WB = Vector3d(0, -theta_dot, 0);
     entry.given.push_back(node.Has("theta_dot_rad_per_s"));
     return entry;
   }
   b.X_WB.translation() = p;
+  std::vector<double> q = {1, 0, 0, 0};
+  keys.Stated(true).Vector("quaternion", q, 4, {},
+                           "in space: attitude w, x, y, z, body to world. Default: that of W");
   if (node.Has("quaternion")) {
-    const std::vector<double> q = node.Vector("quaternion", 4);
     const Eigen::Quaterniond rotation(q[0], q[1], q[2], q[3]);
-    if (std::abs(rotation.norm() - 1) > 1e-3)
-      throw node.Fault("quaternion", fmt::format("w, x, y, z of length {:.6g}", rotation.norm()),
-                       "a unit quaternion (to 1e-3)");
+    keys.Check(std::abs(rotation.norm() - 1) <= 1e-3, "quaternion",
+               fmt::format("w, x, y, z of length {:.6g}", rotation.norm()),
+               "a unit quaternion (to 1e-3)");
     b.X_WB.linear() = rotation.normalized().toRotationMatrix();
   }
-  const std::vector<double> omega = node.Vector("omega_rad_per_s", 3, {0, 0, 0});
-  b.omega_WB = Vector3d(omega[0], omega[1], omega[2]);
+  VisitVector(keys, "omega_rad_per_s", b.omega_WB, {},
+              "in space: spin. Default: 0; with a joint, what follows from the joints");
   entry.given.insert(entry.given.end(), 3, node.Has("omega_rad_per_s"));
   return entry;
 }
@@ -266,6 +308,7 @@ std::vector<BodyEntry> ReadBodies(const YamlNode& root, bool planar) {
 std::vector<JointEntry> ReadJoints(const YamlNode& root, const std::vector<BodyEntry>& bodies,
                                    bool planar) {
   std::vector<JointEntry> joints;
+  root.Explain("joints", "that hold, where they are at the impact or at the start. Default: none");
   if (!root.Has("joints")) return joints;
   for (const YamlNode& node : root.List("joints"))
     joints.push_back(ReadJoint(node, bodies, planar));
@@ -294,7 +337,8 @@ VectorXd ReadVelocities(const std::vector<BodyEntry>& bodies, const std::vector<
 }
 
 void ReadBodySystem(const YamlNode& root, const YamlNode& every, SystemToPredict& out) {
-  const bool planar = root.Flag("planar");
+  bool planar = true;
+  Keys(root).Flag("planar", planar, "motion in the x-z plane", Need::kRequired);
   const std::vector<BodyEntry> entries = ReadBodies(root, planar);
   std::vector<SystemBody> bodies;
   for (const BodyEntry& entry : entries) {
@@ -306,6 +350,7 @@ void ReadBodySystem(const YamlNode& root, const YamlNode& every, SystemToPredict
   const std::vector<JointEntry> joints = ReadJoints(root, entries, planar);
   std::vector<SystemJoint> builder_joints;
   for (const JointEntry& entry : joints) builder_joints.push_back(entry.joint);
+  root.Explain("contacts", "where bodies touch");
   const std::vector<YamlNode> contact_nodes = root.List("contacts");
   if (static_cast<int>(contact_nodes.size()) > kMostSystemContacts)
     throw root.Fault("contacts", fmt::format("{} contacts", contact_nodes.size()),
@@ -314,11 +359,17 @@ void ReadBodySystem(const YamlNode& root, const YamlNode& every, SystemToPredict
   for (const YamlNode& node : contact_nodes) {
     SystemContact contact;
     contact.properties = ReadProperties(node, every);
-    contact.properties.name = node.Text("name", fmt::format("C{}", contacts.size() + 1));
-    const Pair pair = ReadPair(node, entries);
+    contact.properties.name = fmt::format("C{}", contacts.size() + 1);
+    Keys keys(node);
+    keys.Text("name", contact.properties.name, "for messages and tables. Default: C1, C2, ...");
+    const Pair pair = ReadPair(node, entries,
+                               "the first is pushed along the normal, the other against it; one "
+                               "name: against the ground");
     contact.body = pair.body;
     contact.other = pair.other;
-    const Vector3d normal = ReadDirection(node, "normal", planar);
+    Vector3d normal = Vector3d::Zero();
+    VisitDirection(keys, "normal", normal, planar,
+                   "out of the second into the first body, of any length");
     const Vector3d p_W =
         ReadContactPoint(node, entries[static_cast<std::size_t>(pair.body)].body, normal, planar);
     CheckReach(node, entries, pair, p_W, contact.properties.gap);

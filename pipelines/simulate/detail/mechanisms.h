@@ -9,7 +9,7 @@
 
 namespace impactlab::pipelines {
 
-// Keys planar, bodies, joints, planes, contacts of the document. gravity_W and drag as ParseFlight
+// Keys planar, bodies, joints, planes, contacts of the document. gravity_W and drag as VisitFlight
 // reads them.
 void ReadMovingBodies(const YamlNode& root, const YamlNode& every, Scenario& out);
 // Key mechanism: one of the documents by its name.

@@ -44,8 +44,6 @@ Eigen::VectorXd ReadVelocities(const std::vector<BodyEntry>& bodies,
 // Names of the generalised velocities of a body, as impact/multi/system_builders.h orders them.
 void AddVelocities(const std::string& body, bool planar, std::vector<SystemVelocity>& velocities);
 
-// A direction that is not zero, of unit length; planar: [x, z].
-Eigen::Vector3d ReadDirection(const YamlNode& node, const std::string& key, bool planar);
 // A point; planar: [x, z].
 Eigen::Vector3d ToPoint(const std::vector<double>& v, bool planar);
 
