@@ -11,6 +11,7 @@
 #include "data/files/text.h"
 #include "data/files/units.h"
 #include "data/yaml/yaml.h"
+#include "pipelines/config/visit.h"
 #include "pipelines/config/yaml.h"
 
 namespace impactlab {
@@ -19,7 +20,15 @@ namespace {
 using Eigen::Matrix3d;
 using Eigen::Vector3d;
 
+using pipelines::EnumWord;
+using pipelines::Keys;
+using pipelines::Need;
+using pipelines::Style;
+
 constexpr char kAxes[] = {'x', 'y', 'z'};
+constexpr EnumWord<RestitutionLaw> kLaws[] = {{RestitutionLaw::kEnergetic, "energetic"},
+                                              {RestitutionLaw::kPoisson, "poisson"},
+                                              {RestitutionLaw::kNewton, "newton"}};
 
 // One cell of one file.
 struct Cell {
@@ -149,27 +158,23 @@ struct Assumed {
   std::string words;
 };
 
-std::vector<Assumed> ParseAttitudes(const YamlNode& node) {
-  std::vector<Assumed> out;
-  if (!node.Has("attitudes")) return out;
-  for (const YamlNode& one : node.List("attitudes")) {
-    Assumed a;
-    a.experiments = one.Texts("experiments");
-    const std::vector<double> q = one.Vector("q", 4, Closed(-1, 1));
-    const Eigen::Quaterniond rotation(q[0], q[1], q[2], q[3]);
-    if (!(std::abs(rotation.norm() - 1) < 0.01))
-      throw one.Fault("q", fmt::format("a quaternion of length {:.4g}", rotation.norm()),
-                      "w, x, y, z of length 1 within 0.01");
-    a.placement.R_WB = rotation.normalized().toRotationMatrix();
-    const std::vector<double> r = one.Vector("lever_m", 3),
-                              half = one.Vector("lever_half_m", 3, {0, 0, 0}, NonNegative());
-    a.placement.r_B = Vector3d(r[0], r[1], r[2]);
-    a.placement.half_r_B = Vector3d(half[0], half[1], half[2]);
-    a.placement.downhill = one.Number("downhill_rad", 0.0);
-    a.words = one.Text("assumption", "stated in " + one.File().filename().string());
-    out.push_back(std::move(a));
-  }
-  return out;
+void VisitAttitude(Keys& keys, Assumed& a) {
+  keys.Texts("experiments", a.experiments, "rows this is said of", Need::kRequired);
+  std::vector<double> q;
+  keys.Vector("q", q, 4, Closed(-1, 1), "w, x, y, z, body to world", Need::kRequired);
+  const Eigen::Quaterniond rotation(q[0], q[1], q[2], q[3]);
+  keys.Check(std::abs(rotation.norm() - 1) < 0.01, "q",
+             fmt::format("a quaternion of length {:.4g}", rotation.norm()),
+             "w, x, y, z of length 1 within 0.01");
+  a.placement.R_WB = rotation.normalized().toRotationMatrix();
+  pipelines::VisitVector(keys, "lever_m", a.placement.r_B, {}, "contact point in B",
+                         Need::kRequired);
+  pipelines::VisitVector(keys, "lever_half_m", a.placement.half_r_B, NonNegative(),
+                         "how far off it may be");
+  keys.Number("downhill_rad", a.placement.downhill, {},
+              "azimuth of the direction downhill, about W_z from W_x");
+  a.words = "stated in " + keys.reading()->File().filename().string();
+  keys.Text("assumption", a.words, "in words. Default: \"stated in\" and the file");
 }
 
 // Turns cells into the row of a printed table.
@@ -293,46 +298,58 @@ PrintedRow ReadRow(const std::string& name, const Experiment& cells, const Matri
   return row;
 }
 
-RestitutionLaw ParseLaw(const YamlNode& node) {
-  const std::string law = node.Choice("law", "energetic", {"energetic", "poisson", "newton"});
-  return law == "poisson"  ? RestitutionLaw::kPoisson
-         : law == "newton" ? RestitutionLaw::kNewton
-                           : RestitutionLaw::kEnergetic;
+void VisitMeasured(Keys& keys, MeasuredCoefficient& m) {
+  keys.OneOf("coefficient", m.name, {"mu_s", "mu_k", "e"}, "which", Need::kRequired);
+  std::string text;
+  keys.Text("value", text, "with its digits", Need::kRequired);
+  const auto value = ReadPrinted(text);
+  keys.Check(value.has_value(), "value", Excerpt(text), "a number as printed");
+  m.value = *value;
+  keys.Text("where", m.where, "in the source", Need::kRequired);
 }
 
-PublishedTable ParseTable(const YamlNode& node, PublishedTables& all) {
+// What the file says of a table beside its rows.
+void VisitTable(Keys& keys, PrintedTable& table) {
+  keys.Text("title", table.title, "of the table", Need::kRequired);
+  keys.Map(
+      "body", "As `body` of an experiment, in space, with mass_kg.",
+      [&](Keys& k) {
+        pipelines::VisitBody(k, table.body, false);
+        k.Check(table.body.mass_known, "mass_kg", "no mass",
+                "the mass, without which impulses are not known");
+      },
+      Need::kRequired);
+  table.law = RestitutionLaw::kEnergetic;
+  keys.Word("law", table.law, kLaws, "that reads the coefficient of restitution");
+  keys.Number("largest_misfit", table.largest_misfit, Open(0, 1),
+              "what a solved attitude may leave of the angular momentum, as a share of that of the "
+              "spin change");
+  std::vector<double> I;
+  keys.Stated(true).Vector("inertia_printed_kg_m2", I, 3, Positive(),
+                           "moments about the axes of B as the source prints them, where they may "
+                           "differ from those of body. Default: not checked");
+  if (!I.empty()) table.inertia_printed_B = Vector3d(I[0], I[1], I[2]).asDiagonal();
+  keys.List("measured", table.measured, "what the source states elsewhere. Default: nothing",
+            Style::kLines, VisitMeasured);
+}
+
+PublishedTable ReadTable(Keys& keys, PublishedTables& all) {
   PublishedTable out;
   PrintedTable& table = out.table;
-  table.title = node.Text("title");
-  table.body = pipelines::ParseBody(node.Map("body"), false);
-  if (!table.body.mass_known)
-    throw node.Map("body").Fault("mass_kg", "no mass",
-                                 "the mass, without which impulses are not known");
-  table.law = ParseLaw(node);
-  table.largest_misfit = node.Number("largest_misfit", table.largest_misfit, Open(0, 1));
-  if (node.Has("inertia_printed_kg_m2")) {
-    const std::vector<double> I = node.Vector("inertia_printed_kg_m2", 3, Positive());
-    table.inertia_printed_B = Vector3d(I[0], I[1], I[2]).asDiagonal();
-  }
-  if (node.Has("measured"))
-    for (const YamlNode& one : node.List("measured")) {
-      MeasuredCoefficient m;
-      m.name = one.Choice("coefficient", {"mu_s", "mu_k", "e"});
-      const auto value = ReadPrinted(one.Text("value"));
-      if (!value) throw one.Fault("value", Excerpt(one.Text("value")), "a number as printed");
-      m.value = *value;
-      m.where = one.Text("where");
-      table.measured.push_back(m);
-    }
+  VisitTable(keys, table);
+  std::vector<std::string> files;
+  keys.Texts("files", files, "CSV files whose rows are merged by `experiment`", Need::kRequired);
   Experiments experiments(all);
-  for (const std::string& file : node.Texts("files")) experiments.Read(node.Folder() / file);
-  const std::vector<Assumed> attitudes = ParseAttitudes(node);
+  for (const std::string& file : files) experiments.Read(keys.reading()->Folder() / file);
+  std::vector<Assumed> attitudes;
+  keys.List("attitudes", attitudes, "of the body at the impact. Default: solved from momentum",
+            Style::kLines, VisitAttitude);
   for (const Assumed& a : attitudes)
     for (const std::string& name : a.experiments)
-      if (std::find(experiments.order.begin(), experiments.order.end(), name) ==
-          experiments.order.end())
-        throw node.Fault("attitudes", "experiment " + Excerpt(name),
-                         "one of " + JoinNames(experiments.order));
+      keys.Check(std::find(experiments.order.begin(), experiments.order.end(), name) !=
+                     experiments.order.end(),
+                 "attitudes", "experiment " + Excerpt(name),
+                 "one of " + JoinNames(experiments.order));
   for (const std::string& name : experiments.order) {
     PublishedTable::Texts texts;
     PrintedRow row = ReadRow(name, experiments.Of(name), all.R_WT, table.body, texts);
@@ -363,23 +380,26 @@ PublishedTables LoadPublished(const std::filesystem::path& path) {
   const YamlNode root = LoadYaml(path);
   PublishedTables all;
   all.inputs.push_back(path);
-  root.Choice("schema", {"impactlab.published/1"});
-  all.name = root.Text("name", path.stem().string());
-  all.source = root.Text("source", "");
-  const std::vector<std::string> axes = root.Texts("axes", {"x", "y", "z"});
-  if (axes.size() != 3)
-    throw root.Fault("axes", fmt::format("{} directions", axes.size()),
-                     "three: where x, y and z of the tables point in W");
+  all.name = path.stem().string();
+  Keys keys(root);
+  keys.Schema("impactlab.published/1");
+  keys.Text("name", all.name, "for people. Default: name of the file");
+  keys.Text("source", all.source, "where they are from. Default: none");
+  std::vector<std::string> axes = {"x", "y", "z"};
+  keys.Texts("axes", axes,
+             "where x, y, z of the tables point in W: x, -x, y, -y, z, -z, a right-handed set; a "
+             "source with y down has [x, -z, y]");
+  keys.Check(axes.size() == 3, "axes", fmt::format("{} directions", axes.size()),
+             "three: where x, y and z of the tables point in W");
   for (int i = 0; i < 3; ++i) all.R_WT.col(i) = ParseAxis(root, axes[static_cast<std::size_t>(i)]);
-  if (std::abs(all.R_WT.determinant() - 1) > 0.5)
-    throw root.Fault("axes", JoinNames(axes),
-                     "a right-handed set, each axis once: spins would turn the other way");
-  const bool planar = root.Has("planar_tables");
-  if (root.Has("tables") || !planar)
-    for (const YamlNode& node : root.List("tables")) all.tables.push_back(ParseTable(node, all));
-  if (planar)
-    for (const YamlNode& node : root.List("planar_tables"))
-      all.planar.push_back(ParsePlanarTable(node, all.inputs));
+  keys.Check(std::abs(all.R_WT.determinant() - 1) <= 0.5, "axes", JoinNames(axes),
+             "a right-handed set, each axis once: spins would turn the other way");
+  keys.List(
+      "tables", all.tables, "one of each body", Style::kLines,
+      [&](Keys& k, PublishedTable& table) { table = ReadTable(k, all); },
+      root.Has("planar_tables") ? Need::kOptional : Need::kRequired);
+  keys.List("planar_tables", all.planar, "planar impacts of a slender rod by ratios", Style::kLines,
+            [&](Keys& k, PlanarTable& table) { table = ReadPlanarTable(k, all.inputs); });
   root.Finish();
   for (PublishedTable& table : all.tables) table.audit = AuditTable(table.table);
   return all;

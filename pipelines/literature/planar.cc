@@ -10,6 +10,7 @@
 #include "data/files/units.h"
 #include "impact/body/planar_contact.h"
 #include "impact/law/solve.h"
+#include "pipelines/config/visit.h"
 
 namespace impactlab {
 namespace {
@@ -129,19 +130,24 @@ void CheckPlanarRow(PlanarTable& table, const PlanarRow& row) {
 
 }  // namespace
 
-PlanarTable ParsePlanarTable(const YamlNode& node, std::vector<std::filesystem::path>& inputs) {
+PlanarTable ReadPlanarTable(pipelines::Keys& keys, std::vector<std::filesystem::path>& inputs) {
   PlanarTable out;
-  out.title = node.Text("title");
-  out.slenderness = node.Number("slenderness", out.slenderness, AtLeast(2));
-  std::vector<std::string> keys;
-  for (const ReadingName& n : kReadings) keys.emplace_back(n.key);
-  for (const std::string& word : node.Texts("levers", keys)) {
+  keys.Text("title", out.title, "of the table", pipelines::Need::kRequired);
+  keys.Number("slenderness", out.slenderness, AtLeast(2), "length over radius");
+  std::vector<std::string> known;
+  for (const ReadingName& n : kReadings) known.emplace_back(n.key);
+  std::vector<std::string> levers = known;
+  keys.Texts("levers", levers,
+             "readings of the angle gamma, every one is computed: lever (-sin, cos) along the "
+             "surface and its normal, (-cos, -sin), along the velocity");
+  for (const std::string& word : levers) {
     const auto found = std::find_if(std::begin(kReadings), std::end(kReadings),
                                     [&](const ReadingName& n) { return word == n.key; });
-    if (found == std::end(kReadings)) throw node.Fault("levers", Excerpt(word), JoinNames(keys));
+    keys.Check(found != std::end(kReadings), "levers", Excerpt(word), JoinNames(known));
     out.readings.push_back(found->reading);
   }
-  const std::filesystem::path path = node.Folder() / node.Text("file");
+  std::filesystem::path path;
+  keys.File("file", path, "CSV", pipelines::Need::kRequired);
   inputs.push_back(path);
   CsvOptions options;
   options.is_text = [](std::string_view) { return true; };  // the digits count

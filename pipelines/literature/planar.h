@@ -7,11 +7,13 @@
 #include <string>
 #include <vector>
 
-#include "data/yaml/yaml.h"
 #include "pipelines/literature/audit.h"
 #include "pipelines/page/presentation_table.h"
 
 namespace impactlab {
+namespace pipelines {
+class Keys;
+}
 
 // What the angle gamma means: the lever from the centre to the contact, as a unit vector (along the
 // surface in the sense of v_x, normal).
@@ -41,7 +43,7 @@ struct PlanarTable {
 };
 
 // One entry of `planar_tables`; its CSV is added to `inputs`.
-PlanarTable ParsePlanarTable(const YamlNode& node, std::vector<std::filesystem::path>& inputs);
+PlanarTable ReadPlanarTable(pipelines::Keys& keys, std::vector<std::filesystem::path>& inputs);
 
 PresentationTable PlanarForm(const std::vector<const PlanarTable*>& tables);
 
