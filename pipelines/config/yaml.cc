@@ -217,32 +217,4 @@ std::string FlightYaml(const FlightOptions& flight) {
   return keys.text();
 }
 
-Plane ParseFloor(const YamlNode& root, bool planar) {
-  Plane floor;
-  Keys keys(root);
-  VisitFloor(keys, floor, planar);
-  return floor;
-}
-
-FlightOptions ParseFlight(const YamlNode& root, bool planar) {
-  FlightOptions flight;
-  Keys keys(root);
-  VisitFlight(keys, flight, planar);
-  return flight;
-}
-
-FrameCorrection ParseCorrection(const YamlNode& root, const char* key, bool planar) {
-  FrameCorrection correction;
-  Keys keys(root);
-  VisitCorrection(keys, key, correction, planar);
-  return correction;
-}
-
-std::string CorrectionYaml(const char* key, const FrameCorrection& correction, bool planar) {
-  FrameCorrection copy = correction;
-  Keys keys(0);
-  VisitCorrection(keys, key, copy, planar);
-  return keys.text();
-}
-
 }  // namespace impactlab::pipelines

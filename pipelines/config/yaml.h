@@ -43,15 +43,10 @@ void VisitProvenance(Keys& keys);
 // Names of the single entries of a FrameCorrection, as in audit evidence and as keys in files.
 std::vector<std::string> CorrectionNames();
 
-// The same read from a document.
-Plane ParseFloor(const YamlNode& root, bool planar);
-FlightOptions ParseFlight(const YamlNode& root, bool planar);
-FrameCorrection ParseCorrection(const YamlNode& root, const char* key, bool planar);
 // The same as YAML that ends in a newline, with the map's name above it.
 std::string BodyYaml(const Body& body);
 std::string FloorYaml(const Plane& floor);
 std::string FlightYaml(const FlightOptions& flight);
-std::string CorrectionYaml(const char* key, const FrameCorrection& correction, bool planar);
 
 // "[1, 2]" and "[\"a\", \"b\"]".
 std::string Bracketed(const std::vector<double>& values);
@@ -61,12 +56,5 @@ std::string QuotedList(const std::vector<std::string>& texts);
 std::string YamlLine(int level, std::string_view key, double value);
 std::string YamlLine(int level, std::string_view key, const std::vector<double>& values);
 std::string YamlWord(int level, std::string_view key, std::string_view plain_text);
-
-inline std::string YamlCount(int level, std::string_view key, long long value) {
-  return YamlWord(level, key, std::to_string(value));
-}
-inline std::string YamlFlag(int level, std::string_view key, bool value) {
-  return YamlWord(level, key, value ? "true" : "false");
-}
 
 }  // namespace impactlab::pipelines
