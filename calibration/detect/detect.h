@@ -61,10 +61,4 @@ struct DetectOptions {
 BoardView DetectBoard(const GrayImage& image, const Board& board,
                       const DetectOptions& options = {});
 
-// Centroid of the image of a disc minus the image of its centre [px]. DetectBoard has already
-// subtracted it, with a map fitted to the grid; this is the value for a known camera and pose.
-// Nothing where the disc is not seen.
-std::optional<Eigen::Vector2d> DiscBias(const Camera& camera, const Eigen::Isometry3d& X_CG,
-                                        const Board& board, int id);
-
 }  // namespace impactlab

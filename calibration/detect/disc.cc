@@ -349,21 +349,4 @@ std::vector<Eigen::Vector2d> CorrectCentroids(const std::vector<Eigen::Vector2d>
 
 }  // namespace calibration
 
-std::optional<Eigen::Vector2d> DiscBias(const Camera& camera, const Eigen::Isometry3d& X_CG,
-                                        const Board& board, int id) {
-  const auto map = [&](const Eigen::Vector2d& p, Eigen::Vector2d* q, Eigen::Matrix2d* dq_dp) {
-    Eigen::Matrix<double, 2, 3> dq;
-    const auto projected = Project(camera, X_CG * Eigen::Vector3d(p.x(), p.y(), 0), &dq);
-    if (!projected) return false;
-    *q = *projected;
-    if (dq_dp != nullptr) *dq_dp = dq * X_CG.linear().leftCols<2>();
-    return true;
-  };
-  Eigen::Vector2d bias;
-  if (!calibration::CentroidBias(map, PointOnBoard(board, id).head<2>(), board.disc_diameter / 2,
-                                 &bias))
-    return std::nullopt;
-  return bias;
-}
-
 }  // namespace impactlab

@@ -176,12 +176,6 @@ Interval ChiSquareBand(double dof, double alpha) {
   return {quantile(distribution, alpha / 2), quantile(complement(distribution, alpha / 2))};
 }
 
-double PerTestLevel(double family_alpha, int n_tests) {
-  CheckInside("level", family_alpha);
-  if (n_tests < 1) Fail("tests", std::to_string(n_tests), "a number of at least 1");
-  return -std::expm1(std::log1p(-family_alpha) / n_tests);
-}
-
 double Mean(const std::vector<double>& values) {
   CheckValues(values, 1);
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
@@ -212,19 +206,6 @@ double MadSigma(const std::vector<double>& values) {
   distances.reserve(values.size());
   for (const double value : values) distances.push_back(std::fabs(value - center));
   return 1.482602218505602 * Median(std::move(distances));  // 1 / NormalQuantile(3 / 4)
-}
-
-WeightedMean MeanByWeight(const std::vector<double>& values, const std::vector<double>& weights) {
-  const double sum = CheckWeights(values, weights);
-  WeightedMean mean;
-  for (std::size_t i = 0; i < values.size(); ++i) mean.value += weights[i] / sum * values[i];
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    mean.chi_square += weights[i] * (values[i] - mean.value) * (values[i] - mean.value);
-    mean.dof += weights[i] > 0;
-  }
-  mean.dof -= 1;
-  mean.sd = 1 / std::sqrt(sum);
-  return mean;
 }
 
 double WeightedMedian(const std::vector<double>& values, const std::vector<double>& weights) {

@@ -33,10 +33,6 @@ Interval BinomialInterval(std::int64_t k, std::int64_t n, double alpha);
 // Central band of probability 1 - alpha of a chi-square variable.
 Interval ChiSquareBand(double dof, double alpha);
 
-// Level of each of `n_tests` tests so that the chance of any false alarm stays at `family_alpha`
-// (Sidak).
-double PerTestLevel(double family_alpha, int n_tests);
-
 double Mean(const std::vector<double>& values);
 // Unbiased sample standard deviation; needs two values.
 double StandardDeviation(const std::vector<double>& values);
@@ -47,14 +43,6 @@ double Median(std::vector<double> values);
 // deviation of normal data.
 double MadSigma(const std::vector<double>& values);
 
-// Weights are relative precisions (1 / variance).
-struct WeightedMean {
-  double value = 0;
-  double sd = 0;          // from the weights alone, 1 / sqrt(sum of weights)
-  double chi_square = 0;  // sum of w (x - value)^2
-  int dof = 0;            // values of weight above 0, minus 1
-};
-WeightedMean MeanByWeight(const std::vector<double>& values, const std::vector<double>& weights);
 // Smallest value at which half of the total weight is reached; midpoint where it is reached
 // exactly.
 double WeightedMedian(const std::vector<double>& values, const std::vector<double>& weights);

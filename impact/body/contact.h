@@ -28,6 +28,18 @@ const char* LawName(RestitutionLaw law);
 // Name of the coefficient in files: "e_n", "e_p", "e_star".
 const char* CoefficientName(RestitutionLaw law);
 
+// Restitution and friction of one contact, for every law: `e` stands for e*, e_p or e_n, as each
+// law reads it.
+struct Coefficients {
+  double e = 0.5;     // in [0, 1]
+  double mu_k = 0.2;  // kinetic friction, >= 0
+  // static friction, >= mu_k; Brach's, Whittaker's and Smith's laws know mu_k alone
+  double mu_s = 0.2;
+  // Tangential restitution of a contact that ends sticking, in [0, 1]; of Whittaker's law in
+  // [-1, 1].
+  double e_t = 0;
+};
+
 // Coulomb friction with one law of restitution. mu_s decides whether the contact, once at rest,
 // sticks.
 //
@@ -37,12 +49,8 @@ const char* CoefficientName(RestitutionLaw law);
 // v_t+ = -e_t v_t-, by a tangential impulse after the law's path, as far as the cone of mu_k about
 // the whole impulse, the separation of the bodies and the work that friction took allow. The normal
 // impulse and its work, which define restitution, stay those of the path.
-struct ImpactModel {
-  RestitutionLaw law = RestitutionLaw::kEnergetic;
-  double e = 0.5;     // coefficient of `law`, in [0, 1]
-  double mu_k = 0.2;  // kinetic friction, >= 0
-  double mu_s = 0.2;  // static friction, >= mu_k
-  double e_t = 0;     // tangential restitution of a contact that sticks, in [0, 1]
+struct ImpactModel : Coefficients {
+  RestitutionLaw law = RestitutionLaw::kEnergetic;  // whose coefficient `e` is; e_t in [0, 1]
 };
 
 }  // namespace impactlab

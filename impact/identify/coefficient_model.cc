@@ -7,11 +7,14 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <optional>
 #include <random>
 #include <sstream>
+#include <string_view>
 
 #include "data/base/error.h"
 #include "data/base/infinity.h"
+#include "data/files/text.h"
 #include "data/statistics/statistics.h"
 #include "impact/identify/detail/mixed_task.h"
 
@@ -315,18 +318,6 @@ std::vector<double> CrossValidate(const Material& material, const MixedTask& tas
 
 }  // namespace
 
-const char* PoolingName(Pooling pooling) {
-  switch (pooling) {
-    case Pooling::kComplete:
-      return "complete";
-    case Pooling::kPartial:
-      return "partial";
-    case Pooling::kNone:
-      return "none";
-  }
-  return "";
-}
-
 std::string ModelName(const CoefficientModel& model) {
   std::string name;
   const auto add = [&](const std::string& part) { name += (name.empty() ? "" : "_") + part; };
@@ -362,13 +353,9 @@ CoefficientModel ParseModel(const std::string& name) {
     if (word == "speed") {
       model.fit_exponent = true;
     } else if (word.starts_with("speed")) {
-      std::size_t used = 0;
-      try {
-        model.exponent = std::stod(word.substr(5), &used);
-      } catch (const std::exception&) {
-        throw fault();
-      }
-      if (used + 5 != word.size() || !(std::abs(model.exponent) <= 3)) throw fault();
+      const std::optional<double> exponent = ParseNumber(std::string_view(word).substr(5));
+      if (!exponent || !(std::abs(*exponent) <= 3)) throw fault();
+      model.exponent = *exponent;
     } else if (word == "static") {
       model.fit_mu_s = true;
     } else if (word == "tangential") {

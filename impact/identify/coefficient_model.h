@@ -34,7 +34,6 @@ struct EventGroup {
 };
 
 enum class Pooling { kComplete, kPartial, kNone };
-const char* PoolingName(Pooling pooling);  // "complete", "partial", "none"
 
 struct CoefficientModel {
   Pooling friction = Pooling::kComplete, restitution = Pooling::kComplete;

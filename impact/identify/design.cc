@@ -205,22 +205,6 @@ Matrix2d CommonCovariance(std::span<const PlannedSetting> settings, std::span<co
   return shift * shift.transpose();
 }
 
-double CriterionOf(const std::vector<std::vector<SettingInformation>>& information,
-                   std::span<const double> weights, DesignCriterion criterion,
-                   const Vector2d& wanted, int drops) {
-  const double sum = std::accumulate(weights.begin(), weights.end(), 0.0);
-  const std::size_t n_prior = information.empty() ? 0 : information.front().size();
-  double value = 0;
-  for (std::size_t j = 0; j < n_prior; ++j) {
-    Matrix2d M = Vague(drops);
-    for (std::size_t c = 0; c < information.size(); ++c)
-      M += weights[c] / sum * information[c][j].total;
-    value += criterion == DesignCriterion::kD ? -std::log(M.determinant())
-                                              : (Weighting(wanted) * M.inverse()).trace();
-  }
-  return value / static_cast<double>(n_prior);
-}
-
 std::vector<double> AllocateShares(const std::vector<std::vector<SettingInformation>>& information,
                                    DesignCriterion criterion, const Vector2d& wanted, int drops) {
   const std::size_t n = information.size();
@@ -233,6 +217,8 @@ std::vector<double> AllocateShares(const std::vector<std::vector<SettingInformat
   std::vector<double> w(n, 1.0 / static_cast<double>(n)), gain(n);
   constexpr int kIterations = 3000;
   constexpr double kDone = 1e-4;  // relative distance from the optimum, by the equivalence theorem
+  // Shares are multiplied by their gains (Yu 2010), which keeps them
+  // positive; a criterion of determinants and traces is no sum of squares.
   for (int iteration = 0; iteration < kIterations; ++iteration) {
     std::fill(gain.begin(), gain.end(), 0.0);
     for (std::size_t j = 0; j < n_prior; ++j) {

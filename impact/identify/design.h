@@ -108,12 +108,6 @@ std::vector<double> AllocateShares(const std::vector<std::vector<SettingInformat
                                    DesignCriterion criterion, const Eigen::Vector2d& wanted,
                                    int drops);
 
-// The criterion's mean over the prior, to be small, of shares or of whole drops (any scale): for
-// comparisons.
-double CriterionOf(const std::vector<std::vector<SettingInformation>>& information,
-                   std::span<const double> weights, DesignCriterion criterion,
-                   const Eigen::Vector2d& wanted, int drops);
-
 // Whole drops that stand for the shares.
 std::vector<int> RoundShares(std::span<const double> shares, int drops);
 

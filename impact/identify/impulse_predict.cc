@@ -12,10 +12,10 @@ namespace impactlab {
 ImpactDerivatives Differentiate(const PlanarContact& contact, const ImpulseModel& model) {
   constexpr double kStep = 1e-6;
   return impact::CentralDifferences(
-      contact, model.e_n, model.mu, kStep, [&](const PlanarContact& c, double e, double mu) {
+      contact, model.e, model.mu_k, kStep, [&](const PlanarContact& c, double e, double mu) {
         ImpulseModel changed = model;
-        changed.e_n = e;
-        changed.mu = mu;
+        changed.e = e;
+        changed.mu_k = mu;
         const ImpulseOutcome outcome = ApplyImpulseLaw(c, changed);
         return impact::PlanarLawOutcome<std::string>{outcome.status, outcome.J_t, outcome.J_n,
                                                      outcome.v_t,    outcome.v_n, outcome.bound};
@@ -31,7 +31,7 @@ std::optional<ImpulsePrediction> Predict(const ImpactEvent& event, const Body& b
   if (!contact || !newton.fitted()) return std::nullopt;
   const double mu = newton.mu_k.value, e = newton.e.value;
   if (!std::isfinite(mu) || !std::isfinite(e)) return std::nullopt;
-  const ImpulseModel model{.law = law, .e_n = e, .mu = mu};
+  const ImpulseModel model{{.e = e, .mu_k = mu}, law};
   const ImpactDerivatives d = Differentiate(*contact, model);
   if (d.status != SolveStatus::kOk) return std::nullopt;
   ImpulsePrediction out;

@@ -155,7 +155,7 @@ std::array<double, kMaxGroups> MostScatter(double mu) {
 }
 
 ImpactModel ModelAt(const FitTask& task, double mu, double e, double e_t) {
-  return {task.law, e, mu, std::max(mu, task.mu_s_floor), e_t};
+  return {{.e = e, .mu_k = mu, .mu_s = std::max(mu, task.mu_s_floor), .e_t = e_t}, task.law};
 }
 
 FitPoint EvaluateAt(const FitTask& task, double mu, double e, std::vector<double> log_s,

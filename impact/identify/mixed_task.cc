@@ -72,7 +72,7 @@ MixedPoint FitFromScratch(MixedTask& task, const CoefficientModel& model) {
   }
   if (few.empty()) return {};
   some.events = &few;
-  FitPoint pooled = FitBest(some, ImpactModel{.law = task.base.law}, true).best;
+  FitPoint pooled = FitBest(some, ImpactModel{{}, task.base.law}, true).best;
   MixedPoint start;
   if (!pooled.ok) return start;
   if (model.fit_mu_s) {

@@ -66,7 +66,9 @@ double CostOf(const VarianceData& data, const Shape& shape, const double* log_s,
   return cost;
 }
 
-// Newton's method with Levenberg's damping. Returns the cost reached.
+// Newton's method with Levenberg's damping, within bounds. Not by the driver of data/math: the cost
+// is a likelihood and no sum of squares, its second derivative is exact and may be negative, and
+// its matrices are of fixed size (most of a fit's time). Returns the cost reached.
 double Descend(const VarianceData& data, const Shape& shape, std::vector<double>& log_s) {
   constexpr int kIterations = 60;
   constexpr double kLongestStep = 2;  // of log s

@@ -22,10 +22,9 @@ std::string Invalid(const PlanarContact& p, const ImpulseModel& model) {
                        p.A_nn, p.v_t, p.v_n);
   if (!(p.A_tt > 0 && p.A_nn > 0 && p.Determinant() > 1e-13 * p.A_tt * p.A_nn))
     return fmt::format("A = [[{}, {}], [., {}]] is not positive definite", p.A_tt, p.A_tn, p.A_nn);
-  if (!(model.e_n >= 0 && model.e_n <= 1))
-    return fmt::format("e_n is {}, must be in [0, 1]", model.e_n);
-  if (!(model.mu >= 0 && std::isfinite(model.mu)))
-    return fmt::format("mu is {}, must be finite and >= 0", model.mu);
+  if (!(model.e >= 0 && model.e <= 1)) return fmt::format("e_n is {}, must be in [0, 1]", model.e);
+  if (!(model.mu_k >= 0 && std::isfinite(model.mu_k)))
+    return fmt::format("mu is {}, must be finite and >= 0", model.mu_k);
   if (!(model.e_t >= -1 && model.e_t <= 1))
     return fmt::format("e_t is {}, must be in [-1, 1]", model.e_t);
   if (model.e_t != 0 && model.law != ImpulseLaw::kWhittaker)
@@ -55,10 +54,10 @@ double RatioFor(const PlanarContact& p, double e, double target) {
 double WhittakerRatio(const PlanarContact& p, const ImpulseModel& model, std::string& bound) {
   const double target = -model.e_t * p.v_t;
   bound = "mu";
-  if (target >= SlipAfter(p, model.e_n, model.mu)) return model.mu;
-  if (target <= SlipAfter(p, model.e_n, -model.mu)) return -model.mu;
+  if (target >= SlipAfter(p, model.e, model.mu_k)) return model.mu_k;
+  if (target <= SlipAfter(p, model.e, -model.mu_k)) return -model.mu_k;
   bound = "stick";
-  return RatioFor(p, model.e_n, target);
+  return RatioFor(p, model.e, target);
 }
 
 double SmithShare(double before, double after) {
@@ -69,7 +68,7 @@ double SmithShare(double before, double after) {
 
 double SmithRatio(const PlanarContact& p, const ImpulseModel& model, std::string& bound) {
   bound = "smith";
-  const double mu = model.mu;
+  const double mu = model.mu_k;
   if (p.v_t == 0) {
     // 0/0 at rest: Coulomb's law, any share of friction that holds.
     const double held = -p.A_tn / p.A_tt;
@@ -78,10 +77,10 @@ double SmithRatio(const PlanarContact& p, const ImpulseModel& model, std::string
   }
   const double s = Sign(p.v_t);
   // Slip that is not reversed has the full share of friction.
-  if (s * SlipAfter(p, model.e_n, -s * mu) >= 0) return -s * mu;
+  if (s * SlipAfter(p, model.e, -s * mu) >= 0) return -s * mu;
   // Reversed by r = -v_t+ / v_t-: what u(r) leaves, less what r says, falls with r.
   const auto gap = [&](double r) {
-    return -s * SlipAfter(p, model.e_n, -mu * SmithShare(p.v_t, -r * p.v_t)) - r * std::abs(p.v_t);
+    return -s * SlipAfter(p, model.e, -mu * SmithShare(p.v_t, -r * p.v_t)) - r * std::abs(p.v_t);
   };
   double low = 0, high = 1;
   while (gap(high) > 0 && high < 1e300) low = high, high *= 2;
@@ -94,8 +93,8 @@ double SmithRatio(const PlanarContact& p, const ImpulseModel& model, std::string
 }
 
 double BrachRatio(const PlanarContact& p, const ImpulseModel& model, std::string& bound) {
-  const BrachBounds bounds = FindBrachBounds(p, model.e_n, model.law == ImpulseLaw::kBrachPrinted);
-  double size = model.mu;
+  const BrachBounds bounds = FindBrachBounds(p, model.e, model.law == ImpulseLaw::kBrachPrinted);
+  double size = model.mu_k;
   bound = "mu";
   if (std::abs(bounds.used_stick) < size) size = std::abs(bounds.used_stick), bound = "stick";
   if (std::abs(bounds.energy) < size) size = std::abs(bounds.energy), bound = "energy";
@@ -154,7 +153,7 @@ ImpulseOutcome ApplyImpulseLaw(const PlanarContact& contact, const ImpulseModel&
         LawName(model.law), u);
     return out;
   }
-  out = ApplyRatio(contact, model.e_n, u);
+  out = ApplyRatio(contact, model.e, u);
   out.bound = bound;
   if (bound == "stick") out.v_t = -model.e_t * contact.v_t;
   return out;
@@ -234,10 +233,10 @@ Certificate Certify(const PlanarContact& p, const ImpulseModel& model,
   if (outcome.status == SolveStatus::kNoApproach) {
     report("law", J, 0);
   } else {
-    report("cone", (std::abs(outcome.J_t) - model.mu * outcome.J_n) / J_unit, kLimit);
-    report("restitution", std::abs(outcome.v_n + model.e_n * p.v_n) / v_unit, kLimit);
+    report("cone", (std::abs(outcome.J_t) - model.mu_k * outcome.J_n) / J_unit, kLimit);
+    report("restitution", std::abs(outcome.v_n + model.e * p.v_n) / v_unit, kLimit);
     const double u = outcome.J_t / outcome.J_n,
-                 short_of_mu = (model.mu * outcome.J_n - std::abs(outcome.J_t)) / J_unit;
+                 short_of_mu = (model.mu_k * outcome.J_n - std::abs(outcome.J_t)) / J_unit;
     const double before = p.Energy(p.v_t, p.v_n),
                  change = p.Energy(outcome.v_t, outcome.v_n) - before;
     double off = 0;
@@ -251,9 +250,10 @@ Certificate Certify(const PlanarContact& p, const ImpulseModel& model,
       }
       case ImpulseLaw::kSmith: {
         const bool slips = p.v_t != 0;
-        off = slips ? std::abs(u + model.mu * SmithShare(p.v_t, outcome.v_t)) * outcome.J_n / J_unit
-                    : std::min(std::abs(outcome.v_t) / v_unit,
-                               std::max(short_of_mu, Sign(outcome.v_t) * Sign(outcome.J_t)));
+        off = slips
+                  ? std::abs(u + model.mu_k * SmithShare(p.v_t, outcome.v_t)) * outcome.J_n / J_unit
+                  : std::min(std::abs(outcome.v_t) / v_unit,
+                             std::max(short_of_mu, Sign(outcome.v_t) * Sign(outcome.J_t)));
         break;
       }
       case ImpulseLaw::kBrach:
@@ -273,7 +273,7 @@ Certificate Certify(const PlanarContact& p, const ImpulseModel& model,
 
 RouthDiagram MakeRouthDiagram(const PlanarContact& p, double e_p, double mu_k, double mu_s) {
   const ImpactOutcome outcome =
-      Solve(InSpace(p), {.law = RestitutionLaw::kPoisson, .e = e_p, .mu_k = mu_k, .mu_s = mu_s});
+      Solve(InSpace(p), {{.e = e_p, .mu_k = mu_k, .mu_s = mu_s}, RestitutionLaw::kPoisson});
   if (!outcome.usable()) throw ConfigError("Routh's construction: " + outcome.reason);
   RouthDiagram out;
   double J_c = 0;

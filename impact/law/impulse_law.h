@@ -34,13 +34,10 @@ enum class ImpulseLaw { kWhittaker, kSmith, kBrach, kBrachPrinted };
 // Name used in files: "whittaker", "smith", "brach", "brach_printed".
 const char* LawName(ImpulseLaw law);
 
-struct ImpulseModel {
+// Newton's coefficient `e` and mu_k; mu_s is not read. e_t of Whittaker's law, in [-1, 1]: 0
+// sticks, 1 reverses the slip, -1 leaves it.
+struct ImpulseModel : Coefficients {
   ImpulseLaw law = ImpulseLaw::kBrach;
-  double e_n = 0.5;  // in [0, 1]
-  double mu = 0.2;   // >= 0
-  // tangential restitution of Whittaker's law, in [-1, 1]: 0 sticks, 1 reverses the slip, -1 leaves
-  // it
-  double e_t = 0;
 };
 
 struct ImpulseOutcome {

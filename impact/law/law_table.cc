@@ -1,6 +1,7 @@
 #include "impact/law/law_table.h"
 
 #include <Eigen/Cholesky>
+#include <algorithm>
 #include <optional>
 #include <stdexcept>
 
@@ -15,10 +16,10 @@ void AddEnergy(const ContactState& contact, LawOutcome& out) {
   out.dissipated = energy > 0 ? -out.energy_change / energy : 0;
 }
 
-LawOutcome WithPath(RestitutionLaw law, const ContactState& contact, const LawCoefficients& c,
+LawOutcome WithPath(RestitutionLaw law, const ContactState& contact, const Coefficients& c,
                     bool certify) {
-  const ImpactModel model{
-      .law = law, .e = c.e, .mu_k = c.mu_k, .mu_s = c.mu_s, .e_t = c.e_t < 0 ? 0.0 : c.e_t};
+  ImpactModel model{c, law};
+  model.e_t = std::max(0.0, c.e_t);
   // Only the certificate needs the points between.
   const ImpactOutcome outcome = Solve(contact, model, {.dense_output = certify});
   LawOutcome out;
@@ -33,7 +34,7 @@ LawOutcome WithPath(RestitutionLaw law, const ContactState& contact, const LawCo
   return out;
 }
 
-LawOutcome WithoutPath(ImpulseLaw law, const ContactState& contact, const LawCoefficients& c,
+LawOutcome WithoutPath(ImpulseLaw law, const ContactState& contact, const Coefficients& c,
                        bool certify) {
   LawOutcome out;
   const std::optional<PlanarContact> planar = PlanarPart(contact);
@@ -43,8 +44,8 @@ LawOutcome WithoutPath(ImpulseLaw law, const ContactState& contact, const LawCoe
                  "'s law is planar only";
     return out;
   }
-  const ImpulseModel model{
-      .law = law, .e_n = c.e, .mu = c.mu_k, .e_t = law == ImpulseLaw::kWhittaker ? c.e_t : 0};
+  ImpulseModel model{c, law};
+  if (law != ImpulseLaw::kWhittaker) model.e_t = 0;
   const ImpulseOutcome outcome = ApplyImpulseLaw(*planar, model);
   out.status = outcome.status;
   out.reason = outcome.reason;
@@ -65,7 +66,7 @@ const std::vector<std::string>& LawNames() {
 }
 
 LawOutcome Predict(std::string_view law, const ContactState& contact,
-                   const LawCoefficients& coefficients, bool certify) {
+                   const Coefficients& coefficients, bool certify) {
   std::optional<LawOutcome> out;
   for (const RestitutionLaw path :
        {RestitutionLaw::kEnergetic, RestitutionLaw::kPoisson, RestitutionLaw::kNewton})
@@ -79,8 +80,7 @@ LawOutcome Predict(std::string_view law, const ContactState& contact,
   return *out;
 }
 
-std::vector<LawOutcome> PredictAll(const ContactState& contact,
-                                   const LawCoefficients& coefficients) {
+std::vector<LawOutcome> PredictAll(const ContactState& contact, const Coefficients& coefficients) {
   std::vector<LawOutcome> out;
   for (const std::string& law : LawNames()) out.push_back(Predict(law, contact, coefficients));
   return out;

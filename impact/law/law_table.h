@@ -11,17 +11,6 @@
 
 namespace impactlab {
 
-// Coefficients for every law: e stands for e*, e_p or e_n, as each law reads it.
-struct LawCoefficients {
-  double e = 0.5;     // in [0, 1]
-  double mu_k = 0.2;  // kinetic friction, >= 0
-  // static friction, >= mu_k; Brach's, Whittaker's and Smith's laws know mu_k alone
-  double mu_s = 0.2;
-  // Tangential restitution, in [-1, 1]: of Whittaker's law, and from 0 on of the laws with a path
-  // where they end sticking.
-  double e_t = 0;
-};
-
 struct LawOutcome {
   std::string law;
   SolveStatus status = SolveStatus::kOk;
@@ -48,9 +37,8 @@ const std::vector<std::string>& LawNames();
 // `law` must be one of these; std::invalid_argument otherwise. Bad numbers are a status with a
 // reason, as in `Solve`.
 LawOutcome Predict(std::string_view law, const ContactState& contact,
-                   const LawCoefficients& coefficients, bool certify = true);
+                   const Coefficients& coefficients, bool certify = true);
 // All laws, in the order of LawNames().
-std::vector<LawOutcome> PredictAll(const ContactState& contact,
-                                   const LawCoefficients& coefficients);
+std::vector<LawOutcome> PredictAll(const ContactState& contact, const Coefficients& coefficients);
 
 }  // namespace impactlab

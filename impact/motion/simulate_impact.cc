@@ -83,7 +83,7 @@ StrikeResult Strike(const Mechanism& mechanism, const MechanismState& state,
     const ContactProperties& c = system.contacts[struck];
     SolveOptions solve;
     solve.dense_output = false;
-    const ImpactOutcome outcome = Solve(contact, {options.law, c.e, c.mu_k, c.mu_s}, solve);
+    const ImpactOutcome outcome = Solve(contact, {c, options.law}, solve);
     if (outcome.status != SolveStatus::kOk) {
       result.reason = fmt::format("impact at {}: {}", c.name,
                                   outcome.reason.empty() ? "no impact" : outcome.reason);

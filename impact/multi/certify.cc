@@ -264,8 +264,8 @@ class SystemJudge {
       VectorXd J = VectorXd::Zero(w_ * m_);
       for (int t = 0; t + 1 < w_; ++t) J[w_ * phase.struck + t] = phase.single.J_F[t];
       J[Normal(phase.struck)] = phase.single.J_F.z();
-      const Certificate certificate = Certify(SingleContact(space, phase.v_begin, phase.struck),
-                                              {law_, c.e, c.mu_k, c.mu_s}, phase.single);
+      const Certificate certificate =
+          Certify(SingleContact(space, phase.v_begin, phase.struck), {c, law_}, phase.single);
       bool ok = (J - phase.dJ).norm() <= kLimit * impulse_;
       for (const CertificateCheck& check : certificate.checks) {
         // An impact too weak to matter, such as the last of a long sequence, is judged by what it

@@ -46,7 +46,7 @@ class Sequence {
     MultiPhase phase;
     SolveOptions options;
     options.dense_output = options_.keep_paths;
-    phase.single = Solve(SingleContact(space_, v, i), {options_.law, c.e, c.mu_k, c.mu_s}, options);
+    phase.single = Solve(SingleContact(space_, v, i), {c, options_.law}, options);
     if (phase.single.status != SolveStatus::kOk) {
       outcome.status = phase.single.status;
       outcome.reason = fmt::format("contact {}: {}", c.name.empty() ? std::to_string(i) : c.name,
@@ -197,16 +197,6 @@ OutcomeSet SpringOutcomes(const ImpactSystem& system, const std::vector<double>&
     if (i == digit.size()) break;
   }
   return set;
-}
-
-Eigen::MatrixX2d OutcomeSet::NormalRange(const ContactSpace& space) const {
-  Eigen::MatrixX2d range(space.n_contacts, 2);
-  for (size_t k = 0; k < outcomes.size(); ++k) {
-    const VectorXd v = space.NormalPart(outcomes[k].v_plus);
-    range.col(0) = k == 0 ? v : VectorXd(range.col(0).cwiseMin(v));
-    range.col(1) = k == 0 ? v : VectorXd(range.col(1).cwiseMax(v));
-  }
-  return range;
 }
 
 }  // namespace impactlab

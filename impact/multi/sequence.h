@@ -36,9 +36,6 @@ struct OutcomeSet {
   std::vector<MultiOutcome> outcomes;  // different ones, by v_plus within `same` of the speed
   int tried = 0;                       // sequences or stiffness ratios tried
   bool complete = true;                // false: more orders exist than were tried
-
-  // Smallest and largest normal velocity of each contact over the set [m/s].
-  Eigen::MatrixX2d NormalRange(const ContactSpace& space) const;
 };
 
 // Every choice of the next contact at every step, as a tree, until `max_tried` sequences have

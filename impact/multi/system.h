@@ -15,18 +15,22 @@
 
 #include <Eigen/Core>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "impact/body/contact.h"
 
 namespace impactlab {
 
-// Friction, restitution and compliance of one contact of a system.
-struct ContactProperties {
+// Friction, restitution and compliance of one contact of a system: elastic and without friction
+// unless stated; `e` belongs to the law that is asked, and e_t is read where contacts are struck
+// one at a time.
+struct ContactProperties : Coefficients {
+  ContactProperties() : Coefficients{.e = 1, .mu_k = 0, .mu_s = 0} {}
+  ContactProperties(std::string its_name, const Coefficients& coefficients)
+      : Coefficients(coefficients), name(std::move(its_name)) {}
+
   std::string name;
-  double mu_k = 0;       // kinetic friction, >= 0
-  double mu_s = 0;       // static friction, >= mu_k
-  double e = 1;          // coefficient of restitution of the law that is asked, in [0, 1]
   double stiffness = 1;  // [N/m] > 0; laws of springs depend on its ratios only, unless gaps differ
   // [m] >= 0, distance of the point from its surface when the impact begins, of the order of the
   // indentation

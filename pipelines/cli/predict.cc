@@ -51,7 +51,7 @@ struct PredictArguments {
   std::filesystem::path csv;  // of a system: table to write; empty: none
 };
 
-StateToPredict FromFlags(const PredictStatesArguments& a, const LawCoefficients& coefficients) {
+StateToPredict FromFlags(const PredictStatesArguments& a, const Coefficients& coefficients) {
   StateToPredict state;
   state.name = "state";
   state.coefficients = coefficients;
@@ -114,7 +114,7 @@ int RunPredictSystem(const PredictArguments& all) {
 }
 
 int RunPredictStates(const PredictStatesArguments& arguments) {
-  LawCoefficients coefficients{
+  Coefficients coefficients{
       .e = arguments.e, .mu_k = arguments.mu_k, .mu_s = arguments.mu_k, .e_t = arguments.e_t};
   if (std::isfinite(arguments.mu_s)) coefficients.mu_s = arguments.mu_s;
   if (arguments.states.empty() == arguments.velocity.empty())

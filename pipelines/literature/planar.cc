@@ -55,7 +55,7 @@ PlanarPrediction PredictPlanar(LeverReading reading, double slenderness, Restitu
   lever *= 0.5;
   const ContactState contact =
       InSpace(PlanarBodyContact(1, inertia, lever.x(), lever.y(), ratio, -1, 0));
-  const ImpactOutcome outcome = Solve(contact, {law, e, mu, mu});
+  const ImpactOutcome outcome = Solve(contact, {{e, mu, mu}, law});
   if (outcome.status != SolveStatus::kOk) return {};
   // Work of the impulse on the body: by the mean of its contact velocities before and after.
   const double change = 0.5 * outcome.J_F.dot(contact.v_minus_F + outcome.v_plus_F);

@@ -40,7 +40,7 @@ SpatialPrediction PredictSpatial(const Body& body, const Placement& placement, d
   SolveOptions options;
   options.dense_output = false;
   const ImpactOutcome outcome =
-      Solve(contact, {law, in.e, in.mu_k, std::max(in.mu_k, in.mu_s)}, options);
+      Solve(contact, {{in.e, in.mu_k, std::max(in.mu_k, in.mu_s)}, law}, options);
   SpatialPrediction said;
   if (outcome.status != SolveStatus::kOk) return said;
   const VelocityChange change = ApplyImpulse(body, X_WB, X_WF, outcome.J_F);

@@ -361,7 +361,7 @@ SettingFigures FilmSetting(const ExperimentDesign& plan, const PlanSetting& sett
                            std::uint64_t seed) {
   SettingFigures figures;
   Sums sums;
-  const ImpactModel middle{plan.law, plan.e.Mean(), plan.mu.Mean(), plan.mu.Mean()};
+  const ImpactModel middle{{plan.e.Mean(), plan.mu.Mean(), plan.mu.Mean()}, plan.law};
   for (int k = 0; k < variants; ++k) {
     std::mt19937_64 random(seed + 104729ull * static_cast<std::uint64_t>(k + 1));
     const pipelines::ReleasedDrop drop = pipelines::ReleaseDrop(plan, setting, middle, {}, random);

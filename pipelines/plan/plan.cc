@@ -34,7 +34,7 @@ ImpactModel DrawModel(const ExperimentDesign& plan, std::mt19937_64& random) {
 }
 
 ImpactModel MeanModel(const ExperimentDesign& plan) {
-  return {plan.law, plan.e.Mean(), plan.mu.Mean(), plan.mu.Mean()};
+  return {{plan.e.Mean(), plan.mu.Mean(), plan.mu.Mean()}, plan.law};
 }
 
 IdentifyOptions WithoutIntervals() {
@@ -334,7 +334,7 @@ PlanRival CompareLaws(const ExperimentDesign& plan, const std::vector<PlannedSet
   out.sd = StandardDeviation(d) / std::sqrt(drops);
   out.mu = Median(mus);
   out.e = Median(es);
-  compare({rival, out.e, out.mu, out.mu}, 12);
+  compare({{.e = out.e, .mu_k = out.mu, .mu_s = out.mu}, rival}, 12);
   const std::vector<double> other = finite(difference);
   if (other.size() < 3) return out;
   out.mean_other = Mean(other) / drops;

@@ -53,7 +53,7 @@ class States {
     }
     return out;
   }
-  LawCoefficients Coefficients(py::ssize_t i) const {
+  Coefficients CoefficientsAt(py::ssize_t i) const {
     return {.e = *e_[i], .mu_k = *mu_k_[i], .mu_s = *mu_s_[i], .e_t = *e_t_[i]};
   }
 
@@ -96,7 +96,7 @@ py::dict PredictBatch(const py::object& v_minus_F, const py::object& A_F, const 
   std::vector<LawOutcome> outcomes(static_cast<std::size_t>(n));
   ForCases(n, threads, [&](py::ssize_t i) {
     LawOutcome& outcome = outcomes[static_cast<std::size_t>(i)];
-    outcome = Predict(law, states.Contact(i), states.Coefficients(i), certify);
+    outcome = Predict(law, states.Contact(i), states.CoefficientsAt(i), certify);
     if (outcome.certificate.ok) outcome.certificate.checks.clear();
   });
   Doubles J = Zeros({n, states.width()}), v_plus = Zeros({n, states.width()}), turn = Zeros({n}),
@@ -153,9 +153,9 @@ py::dict DerivativesBatch(const py::object& v_minus_F, const py::object& A_F, co
   double *dv_at = dv.mutable_data(), *dJ_at = dJ.mutable_data();
   bool* usable_at = usable.mutable_data();
   ForCases(n, threads, [&](py::ssize_t i) {
-    const LawCoefficients c = states.Coefficients(i);
+    const Coefficients c = states.CoefficientsAt(i);
     const ImpactDerivatives d =
-        Differentiate(states.Contact(i), {.law = *found, .e = c.e, .mu_k = c.mu_k, .mu_s = c.mu_s});
+        Differentiate(states.Contact(i), {c, *found});
     usable_at[i] = d.status == SolveStatus::kOk || d.status == SolveStatus::kNoApproach;
     using Rows = Eigen::Map<Eigen::Matrix<double, 3, 12, Eigen::RowMajor>>;
     Rows(dv_at + 36 * i) = d.dv_plus;
@@ -182,7 +182,7 @@ py::dict MapBatch(const py::object& v_minus_F, const py::object& A_F, const py::
   double* const mu_at = mu.mutable_data();
   ForCases(n, threads, [&](py::ssize_t i) {
     const ContactState contact = states.Contact(i);
-    const LawCoefficients c = states.Coefficients(i);
+    const Coefficients c = states.CoefficientsAt(i);
     // The map checks nothing: the exact path does.
     const bool usable = Predict(LawName(RestitutionLaw::kEnergetic), contact, c, false).usable();
     const std::optional<PlanarContact> planar = usable ? PlanarPart(contact) : std::nullopt;
@@ -205,7 +205,7 @@ py::dict Routh(const py::object& v_minus_F, const py::object& A_F, double e, dou
   const States states(v_minus_F, A_F, py::float_(e), py::float_(mu_k), mu_s, py::float_(0.0));
   if (!states.planar() || states.count() != 1)
     throw ConfigError("v_minus_F_m_per_s: allowed one planar state (x, n)");
-  const LawCoefficients c = states.Coefficients(0);
+  const Coefficients c = states.CoefficientsAt(0);
   const RouthDiagram diagram =
       MakeRouthDiagram(*PlanarPart(states.Contact(0)), c.e, c.mu_k, c.mu_s);
   py::dict lines, out;

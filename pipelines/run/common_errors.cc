@@ -262,7 +262,7 @@ Adjustment AdjustToCommon(const CommonErrors& common, const Experiment& experime
   Adjustment out;
   out.shared =
       FindSharedErrors([&](const Eigen::VectorXd& c) { return common.At(c); }, common.dimensions(),
-                       ImpactModel{.law = MainLaw(experiment)}, experiment.identify);
+                       ImpactModel{{}, MainLaw(experiment)}, experiment.identify);
   out.set = common.At(out.shared.mean);
   return out;
 }

@@ -208,8 +208,7 @@ Comparison CompareClassical(const Experiment& experiment, const MarkerRecordings
     // says.
     std::erase_if(all, [](const ImpactEvent& e) { return !(e.contact.v_minus_F.z() < 0); });
     estimator.events = static_cast<int>(all.size());
-    if (!all.empty())
-      estimator.fit = Identify(all, experiment.body, ImpactModel{.law = law}, options);
+    if (!all.empty()) estimator.fit = Identify(all, experiment.body, ImpactModel{{}, law}, options);
   });
   return out;
 }

@@ -29,7 +29,9 @@ FitResult FitAll(const Experiment& experiment, const std::vector<ImpactEvent>& e
     context.CheckCancelled();
     return StageResult<LawFit>(
         context.cache, "fit",
-        [&] { return Identify(accepted, experiment.body, ImpactModel{.law = law}, options); },
+        [&] {
+          return Identify(accepted, experiment.body, ImpactModel{{}, law}, options);
+        },
         accepted, experiment.body, law, options);
   };
   // Laws are compared: what the main one leaves decides of what likelihood all are.

@@ -92,7 +92,7 @@ double Shown(double x) { return std::abs(x) < 5e-7 ? 0.0 : x; }
 
 }  // namespace
 
-StateTable ReadStates(const std::filesystem::path& path, const LawCoefficients& otherwise) {
+StateTable ReadStates(const std::filesystem::path& path, const Coefficients& otherwise) {
   CsvOptions options;
   options.is_text = [](std::string_view name) { return !IsNumber(name); };
   // Rejected impacts of events.csv have empty cells.
@@ -149,7 +149,7 @@ StateTable ReadStates(const std::filesystem::path& path, const LawCoefficients& 
       value = given(row, column, table.Column(column)[row]);
       return true;
     };
-    LawCoefficients& c = state.coefficients = otherwise;
+    Coefficients& c = state.coefficients = otherwise;
     coefficient("e", c.e);
     coefficient("e_t", c.e_t);
     if (coefficient("mu_k", c.mu_k)) c.mu_s = c.mu_k;
@@ -167,7 +167,7 @@ PredictedState PredictState(const StateToPredict& state) {
   const std::optional<PlanarContact> planar = PlanarPart(state.contact);
   // The map checks nothing: the exact path has.
   if (planar && out.outcomes[0].usable()) {
-    const LawCoefficients& c = state.coefficients;
+    const Coefficients& c = state.coefficients;
     out.region = EnergeticMap(*planar, c.e, c.mu_k, c.mu_s).region;
     if (planar->v_n < 0) out.critical = FindCriticalFriction(*planar, c.e);
   }
@@ -178,7 +178,7 @@ std::string PredictionsJson(const std::vector<PredictedState>& states) {
   Json list = Json::array();
   for (const PredictedState& s : states) {
     const ContactState& contact = s.state.contact;
-    const LawCoefficients& c = s.state.coefficients;
+    const Coefficients& c = s.state.coefficients;
     Json one = {
         {"name", s.state.name},
         {"A_F_per_kg",
@@ -217,7 +217,7 @@ std::string PredictionsJson(const std::vector<PredictedState>& states) {
 }
 
 std::string PredictionsText(const PredictedState& s) {
-  const LawCoefficients& c = s.state.coefficients;
+  const Coefficients& c = s.state.coefficients;
   const Eigen::Vector3d& v = s.state.contact.v_minus_F;
   std::string out = fmt::format(
       "{}: v_minus_F = ({:.6g}, {:.6g}, {:.6g}) m/s, e = {:g}, mu_k = {:g}, mu_s = {:g}{}\n",
@@ -259,7 +259,7 @@ void WriteRouth(const std::filesystem::path& path, const StateToPredict& state) 
   if (!planar)
     throw ConfigError(
         fmt::format("--routh: {} moves out of its plane; allowed a planar state", state.name));
-  const LawCoefficients& c = state.coefficients;
+  const Coefficients& c = state.coefficients;
   const RouthDiagram diagram = MakeRouthDiagram(*planar, c.e, c.mu_k, c.mu_s);
   CsvWriter out(path, {"item", "kind", "J_t_N_s", "J_n_N_s"});
   const auto row = [&](const std::string& item, const char* kind, double J_t, double J_n) {

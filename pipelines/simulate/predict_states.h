@@ -15,7 +15,7 @@ namespace impactlab {
 struct StateToPredict {
   std::string name;
   ContactState contact;
-  LawCoefficients coefficients;
+  Coefficients coefficients;
 };
 
 struct StateTable {
@@ -29,7 +29,7 @@ struct StateTable {
 // row by row (mu_s follows mu_k where only mu_k is there). DataError for an empty cell of a state
 // that is there, a column with no unit or another kind's, and a column that looks like one of these
 // and is none.
-StateTable ReadStates(const std::filesystem::path& path, const LawCoefficients& otherwise);
+StateTable ReadStates(const std::filesystem::path& path, const Coefficients& otherwise);
 
 struct PredictedState {
   StateToPredict state;

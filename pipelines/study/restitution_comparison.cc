@@ -35,7 +35,7 @@ std::optional<Implied> ImpliedBy(const ImpactEvent& event, const Body& body, dou
   Implied out;
   for (std::size_t k = 0; k < 3; ++k) {
     const std::optional<SingleCoefficient> one =
-        RestitutionOf(event, body, {.law = kLaws[k], .e = 0.5, .mu_k = mu, .mu_s = mu});
+        RestitutionOf(event, body, {{.e = 0.5, .mu_k = mu, .mu_s = mu}, kLaws[k]});
     if (!one) return std::nullopt;
     out.e[k] = one->value;
     out.sd = one->sd;

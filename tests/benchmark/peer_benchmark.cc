@@ -143,7 +143,7 @@ int Run(const char* file) {
     SolveOptions options;
     options.dense_output = false;
     const auto model = [&](RestitutionLaw law) {
-      return ImpactModel{law, c.impact.e, c.impact.mu, c.impact.mu};
+      return ImpactModel{{c.impact.e, c.impact.mu, c.impact.mu}, law};
     };
     const ContactState contact = Contact(c.impact);
     const double speed = contact.v_minus_F.norm(),

@@ -80,7 +80,7 @@ void ImpulseLaws(benchmark::State& state, ImpulseLaw law) {
   for (const ContactState& contact : cases.contacts) contacts.push_back(*PlanarPart(contact));
   int i = 0;
   for (auto _ : state) {
-    benchmark::DoNotOptimize(ApplyImpulseLaw(contacts[i], {.law = law, .e_n = 0.6, .mu = 0.3}));
+    benchmark::DoNotOptimize(ApplyImpulseLaw(contacts[i], {{.e = 0.6, .mu_k = 0.3}, law}));
     i = (i + 1) % kNumCases;
   }
 }

@@ -31,10 +31,9 @@ test::Drop LawfulDrop(std::mt19937_64& random) {
         ContactFrame(drop.floor(), drop.minus.p + drop.lever, drop.gravity, false);
     const ContactState contact =
         MakeContactState(drop.body, X_WB, drop.minus.v, drop.minus.omega, X_WF);
-    const ImpactOutcome outcome = Solve(contact, {.law = RestitutionLaw::kEnergetic,
-                                                  .e = kRestitution,
-                                                  .mu_k = kFriction,
-                                                  .mu_s = kFriction});
+    const ImpactOutcome outcome = Solve(
+        contact,
+        {{.e = kRestitution, .mu_k = kFriction, .mu_s = kFriction}, RestitutionLaw::kEnergetic});
     const VelocityChange change = ApplyImpulse(drop.body, X_WB, X_WF, outcome.J_F);
     drop.plus = drop.minus;
     drop.plus.v += change.dv_W;

@@ -127,7 +127,7 @@ TEST_P(RunTwoBodies, PosesGiveTheCoefficientsAndTheClosure) {
     UpdateContact(event, experiment.body, plane, {0, 0, -9.80665});
   }
   const LawFit wrong =
-      Identify(fixed, experiment.body, {.law = RestitutionLaw::kEnergetic}, {.influence = false});
+      Identify(fixed, experiment.body, {{}, RestitutionLaw::kEnergetic}, {.influence = false});
   EXPECT_LT(wrong.e.upper95, kRestitution - 0.05);
 
   // A wrong mass of the plate is told.

@@ -97,7 +97,7 @@ inline ImpactEvent RandomEvent(const Body& body, const Options& options, std::mt
   const double loss = (1 - e_0) * std::pow(-event.contact.v_minus_F.z() / options.reference_speed,
                                            options.exponent);
   const ImpactOutcome outcome =
-      Solve(event.contact, {options.law, std::clamp(1 - loss, 0.0, 1.0), mu, mu, options.e_t});
+      Solve(event.contact, {{std::clamp(1 - loss, 0.0, 1.0), mu, mu, options.e_t}, options.law});
   const double p = -event.contact.v_minus_F.z() / event.contact.A_F(2, 2);
   const double wild = Uniform(random, 0, 1) < options.wild_share ? options.wild_scale : 1;
   Eigen::Vector3d J = outcome.J_F;

@@ -14,7 +14,7 @@ int main() {
   const Eigen::Vector3d p_WP = ContactWithPlane(rod, X_WB, plate).p_WP, gravity_W(0, 0, -9.81);
   const ContactState contact = MakeContactState(rod, X_WB, {0.3, 0.1, -1.5}, {0, 2, 1},
                                                 ContactFrame(plate, p_WP, gravity_W, false));
-  const ImpactModel model{RestitutionLaw::kEnergetic, 0.6, 0.2, 0.25};  // law, e, mu_k, mu_s
+  const ImpactModel model{{.e = 0.6, .mu_k = 0.2, .mu_s = 0.25}, RestitutionLaw::kEnergetic};
   const ImpactOutcome outcome = Solve(contact, model);
   const bool certified = Certify(contact, model, outcome).ok;
   std::printf("case %s  J_F %.6f %.6f %.6f N s  v_n %.4f -> %.4f m/s  %s\n",

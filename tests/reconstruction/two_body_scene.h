@@ -140,10 +140,9 @@ inline Blow DrawBlow(const BlowOptions& options, std::mt19937_64& random) {
       A2.col(k) = dv + domega.cross(r2);
     }
     contact.A_F += X_WF.linear().transpose() * A2 * X_WF.linear();
-    const ImpactModel model = {.law = RestitutionLaw::kEnergetic,
-                               .e = options.restitution,
-                               .mu_k = options.friction,
-                               .mu_s = options.friction};
+    const ImpactModel model = {
+        {.e = options.restitution, .mu_k = options.friction, .mu_s = options.friction},
+        RestitutionLaw::kEnergetic};
     const Vector3d J_W = X_WF.linear() * Solve(contact, model).J_F;
     b.one_plus = one;
     b.two_plus = two;

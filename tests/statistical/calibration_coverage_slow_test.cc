@@ -4,6 +4,7 @@
 
 #include "data/statistics/statistics.h"
 #include "tests/statistical/rig_scenes.h"
+#include "tests/support/per_test_level.h"
 
 namespace impactlab {
 namespace {

@@ -26,7 +26,7 @@ using ::testing::Not;
 SynthOptions Scene(const Body& body, std::uint64_t seed) {
   SynthOptions scene;
   scene.body = body;
-  scene.model = {.law = RestitutionLaw::kEnergetic, .e = 0.5, .mu_k = 0.15, .mu_s = 0.15};
+  scene.model = {{.e = 0.5, .mu_k = 0.15, .mu_s = 0.15}, RestitutionLaw::kEnergetic};
   scene.drops = 30;
   scene.frame_rate = 500;
   scene.clean_first = true;

@@ -133,7 +133,7 @@ inline ChainScene DrawChainScene(int k, std::uint64_t seed, int drops = 12) {
   // Steep surfaces: what falls along them leaves the picture.
   if (slope > 0.9) scene.motion.height_max = std::min(scene.motion.height_max, 0.07);
   const double e = 0.5 + 0.2 * unit(random), mu = 0.2 + 0.1 * unit(random);
-  scene.motion.model = {RestitutionLaw::kEnergetic, e, mu, mu};
+  scene.motion.model = {{e, mu, mu}, RestitutionLaw::kEnergetic};
   out.body = scene.motion.body;
   for (const SceneMarker& marker : scene.markers) {
     out.normals.push_back(marker.normal_B);

@@ -5,6 +5,7 @@
 
 #include "data/statistics/statistics.h"
 #include "tests/statistical/twin.h"
+#include "tests/support/per_test_level.h"
 
 namespace impactlab {
 namespace {

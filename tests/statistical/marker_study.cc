@@ -8,6 +8,7 @@
 
 #include "tests/statistical/marker_cells.h"
 #include "tests/statistical/study.h"
+#include "tests/support/per_test_level.h"
 
 namespace {
 

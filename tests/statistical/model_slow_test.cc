@@ -7,6 +7,7 @@
 #include "data/base/parallel.h"
 #include "data/statistics/statistics.h"
 #include "tests/statistical/model_scenes.h"
+#include "tests/support/per_test_level.h"
 
 namespace impactlab::test {
 namespace {

@@ -7,6 +7,7 @@
 #include "data/statistics/statistics.h"
 #include "tests/statistical/plan_twin.h"
 #include "tests/statistical/verdict_rates.h"
+#include "tests/support/per_test_level.h"
 
 namespace impactlab::twin {
 namespace {

@@ -61,7 +61,7 @@ inline MadeCampaign MakeCampaign(const ExperimentDesign& plan, const std::vector
   made.accepted = static_cast<int>(events.size());
   IdentifyOptions identify;
   identify.influence = false;
-  made.fit = Identify(events, plan.body, ImpactModel{.law = plan.law}, identify);
+  made.fit = Identify(events, plan.body, ImpactModel{{}, plan.law}, identify);
   return made;
 }
 

@@ -47,7 +47,7 @@ inline void CountVerdict(std::uint64_t seed, double coverage, DiagnosticAlarms& 
   identify.fit_discrepancy = false;
   identify.likelihood = Likelihood::kGaussian;
   FitResult fit;
-  fit.fits = {Identify(events, body, {.law = RestitutionLaw::kEnergetic}, identify)};
+  fit.fits = {Identify(events, body, {{}, RestitutionLaw::kEnergetic}, identify)};
   // A friction that the campaign does not determine has no covariance that a prediction could
   // carry.
   if (!fit.fits[0].mu_k.identifiable || !fit.fits[0].e.identifiable) return;
@@ -77,7 +77,7 @@ inline void CountAlarms(std::uint64_t seed, DiagnosticAlarms& out) {
   const std::vector<ImpactEvent> events = twin::Experiment(body, options, random);
   const IdentifyOptions identify;
   FitResult fit;
-  fit.fits = {Identify(events, body, {.law = RestitutionLaw::kEnergetic}, identify)};
+  fit.fits = {Identify(events, body, {{}, RestitutionLaw::kEnergetic}, identify)};
   const Diagnostics s =
       DiagnoseCampaign(events, body, fit, Validate(events, body, fit, identify, {}), seed);
   const auto names = [&](const char* cause) {

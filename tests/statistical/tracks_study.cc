@@ -15,6 +15,7 @@
 #include "tests/reconstruction/drop_errors.h"
 #include "tests/statistical/study.h"
 #include "tests/statistical/tracks_twin.h"
+#include "tests/support/per_test_level.h"
 
 namespace {
 

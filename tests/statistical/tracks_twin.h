@@ -92,10 +92,8 @@ inline void Scatter(TracksExperiment* e, std::mt19937_64& random) {
 // pairs of boards with 0.1 px a corner.
 inline TracksExperiment MakeTracksExperiment(
     test::Thing thing, int drops, double slope, std::uint64_t seed,
-    const ImpactModel& model = {.law = RestitutionLaw::kEnergetic,
-                                .e = 0.55,
-                                .mu_k = 0.25,
-                                .mu_s = 0.25},
+    const ImpactModel& model = {{.e = 0.55, .mu_k = 0.25, .mu_s = 0.25},
+                                RestitutionLaw::kEnergetic},
     const std::string& cases = {}) {
   std::mt19937_64 random(seed);
   TracksExperiment e;

@@ -132,7 +132,7 @@ inline TwinOutcome RunTwin(const SynthOptions& scene, const IdentifyOptions& ide
     // mu was large enough.
     ++(d.path_case.digit % 2 == 0 ? out.slipping : out.sticking);
   }
-  out.fit = Identify(events, scene.body, ImpactModel{.law = scene.model.law}, identify);
+  out.fit = Identify(events, scene.body, ImpactModel{{}, scene.model.law}, identify);
   return out;
 }
 

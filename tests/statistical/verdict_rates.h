@@ -37,7 +37,7 @@ inline std::map<std::string, bool> HeldOutVerdicts(RestitutionLaw law, double sd
   identify.likelihood = Likelihood::kGaussian;
   FitResult fit;
   fit.fits.push_back(
-      Identify(events, body, {.law = law, .e = 0.5, .mu_k = 0.25, .mu_s = 0.25}, identify));
+      Identify(events, body, {{.e = 0.5, .mu_k = 0.25, .mu_s = 0.25}, law}, identify));
   ValidationOptions validation;
   validation.tolerance_velocity = validation.tolerance_spin = validation.tolerance_ratio = 1e-9;
   std::map<std::string, bool> out;

@@ -17,6 +17,7 @@
 #include "tests/impact/identify_twin.h"
 #include "tests/statistical/study.h"
 #include "tests/statistical/verdict_rates.h"
+#include "tests/support/per_test_level.h"
 
 int main(int argc, char** argv) {
   using namespace impactlab;

@@ -54,8 +54,7 @@ void ExpectHolds(const ParameterEstimate& p, double truth) {
 // the strongest push asked for is in the data. A rod or a box feels how long it slid before it
 // stuck, through the work of compression: their mu is known from above as well.
 TEST(Verdicts, AllSticking) {
-  const ImpactModel model = {
-      .law = RestitutionLaw::kEnergetic, .e = 0.55, .mu_k = 0.9, .mu_s = 0.9};
+  const ImpactModel model = {{.e = 0.55, .mu_k = 0.9, .mu_s = 0.9}, RestitutionLaw::kEnergetic};
   for (const auto& [thing, seed] :
        {std::pair(test::Thing::kRod, 41), std::pair(test::Thing::kBox, 42),
         std::pair(test::Thing::kBall, 43)}) {
@@ -77,8 +76,7 @@ TEST(Verdicts, AllSticking) {
 }
 
 TEST(Verdicts, AllSliding) {
-  const ImpactModel model = {
-      .law = RestitutionLaw::kEnergetic, .e = 0.55, .mu_k = 0.08, .mu_s = 0.08};
+  const ImpactModel model = {{.e = 0.55, .mu_k = 0.08, .mu_s = 0.08}, RestitutionLaw::kEnergetic};
   for (const auto& [thing, seed] :
        {std::pair(test::Thing::kRod, 51), std::pair(test::Thing::kBox, 52),
         std::pair(test::Thing::kBall, 53)}) {

@@ -8,7 +8,7 @@ namespace impactlab::test {
 inline SynthOptions Square() {
   SynthOptions o;
   o.body = MakeBox({0.06, 0, 0.06}, 0.2, true);
-  o.model = {RestitutionLaw::kEnergetic, 0.45, 0.12, 0.12};
+  o.model = {{0.45, 0.12, 0.12}, RestitutionLaw::kEnergetic};
   o.noise_position = o.noise_angle = 0;
   o.drops = 12;
   return o;

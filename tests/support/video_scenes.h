@@ -56,7 +56,7 @@ inline VideoScene EmptyScene(const std::string& name, const VideoSceneOptions& o
   SceneCamera camera;
   camera.frame_rate = o.rate;
   scene.cameras = {camera, camera};
-  scene.motion.model = {RestitutionLaw::kEnergetic, 0.5, 0.2, 0.2};
+  scene.motion.model = {{0.5, 0.2, 0.2}, RestitutionLaw::kEnergetic};
   scene.motion.drops = o.drops;
   scene.motion.frame_rate = o.rate;
   scene.motion.height_min = 0.06;

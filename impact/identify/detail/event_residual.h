@@ -48,7 +48,7 @@ struct PreparedEvent {
   Vec c_whitened;    // weight * V_cc^-1 z_c
   // Last derivatives: a descent ends where it differentiated last, and the noise is wanted there.
   // Not for use by several threads.
-  mutable ImpactModel differentiated_at{.e = -1};
+  mutable ImpactModel differentiated_at{{.e = -1}};
   mutable ImpactDerivatives derivatives;
 };
 

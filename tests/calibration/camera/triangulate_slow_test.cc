@@ -8,6 +8,7 @@
 #include "calibration/camera/triangulate.h"
 #include "data/statistics/statistics.h"
 #include "tests/calibration/world_scene.h"
+#include "tests/support/per_test_level.h"
 
 namespace impactlab {
 namespace {

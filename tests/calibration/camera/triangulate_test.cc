@@ -9,6 +9,7 @@
 #include "data/base/error.h"
 #include "data/statistics/statistics.h"
 #include "tests/calibration/world_scene.h"
+#include "tests/support/per_test_level.h"
 
 namespace impactlab {
 namespace {

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <random>
 
+#include "calibration/detect/detail/disc.h"
 #include "calibration/detect/detail/features.h"
 #include "tests/calibration/board_scene.h"
 #include "tracking/video/video.h"
@@ -373,6 +374,25 @@ TEST(DetectTest, WrongNumberOfDiscsIsNamed) {
   asked.columns = 10;
   EXPECT_TRUE(Says(DetectBoard(image, asked), "a grid of 8 x 6 discs was found, 10 x 6 asked"))
       << DetectBoard(image, asked).problem;
+}
+
+// Centroid of the image of a disc minus the image of its centre [px], by what DetectBoard
+// subtracts. Nothing where the disc is not seen.
+std::optional<Eigen::Vector2d> DiscBias(const Camera& camera, const Eigen::Isometry3d& X_CG,
+                                        const Board& board, int id) {
+  const auto map = [&](const Eigen::Vector2d& p, Eigen::Vector2d* q, Eigen::Matrix2d* dq_dp) {
+    Eigen::Matrix<double, 2, 3> dq;
+    const auto projected = Project(camera, X_CG * Eigen::Vector3d(p.x(), p.y(), 0), &dq);
+    if (!projected) return false;
+    *q = *projected;
+    if (dq_dp != nullptr) *dq_dp = dq * X_CG.linear().leftCols<2>();
+    return true;
+  };
+  Eigen::Vector2d bias;
+  if (!calibration::CentroidBias(map, PointOnBoard(board, id).head<2>(), board.disc_diameter / 2,
+                                 &bias))
+    return std::nullopt;
+  return bias;
 }
 
 // The correction is the exact one: a disc's image sampled densely, its centroid against the image

@@ -8,6 +8,7 @@
 #include "data/statistics/many_tests.h"
 #include "data/statistics/statistics.h"
 #include "tests/data/message.h"
+#include "tests/support/per_test_level.h"
 
 namespace impactlab {
 namespace {

@@ -12,6 +12,7 @@
 #include "data/base/error.h"
 #include "data/statistics/statistics.h"
 #include "data/statistics/uncertainty.h"
+#include "tests/support/per_test_level.h"
 
 namespace impactlab {
 namespace {

@@ -58,7 +58,7 @@ TEST(CompliantPredict, SlidingIsTheEnergeticLaw) {
                                                        1 / contact.A_nn, -contact.v_n)
                                   : e;
       const ImpactOutcome rigid =
-          Solve(InSpace(contact), {RestitutionLaw::kEnergetic, at_speed, mu, mu});
+          Solve(InSpace(contact), {{at_speed, mu, mu}, RestitutionLaw::kEnergetic});
       if (rigid.path_case.digit != 0) continue;
       ++compared;
       EXPECT_LT((d.J_F - rigid.J_F).norm(), 1e-6 * rigid.J_F.norm()) << LawName(law);
@@ -73,7 +73,7 @@ TEST(CompliantPredict, DerivativesAreThoseOfTheEnergeticLawWhereBothAreOne) {
   for (int i = 0; i < 200 && compared < 50; ++i) {
     PlanarContact contact = RandomContact(rng);
     contact.A_tn = 0;
-    const ImpactModel model{RestitutionLaw::kEnergetic, Uniform(rng, 0.2, 0.8), 0.2, 0.2};
+    const ImpactModel model{{Uniform(rng, 0.2, 0.8), 0.2, 0.2}, RestitutionLaw::kEnergetic};
     const ImpactDerivatives rigid = Differentiate(InSpace(contact), model);
     if (rigid.path_case.digit != 0) continue;
     const ImpactDerivatives d =
@@ -94,7 +94,7 @@ TEST(CompliantPredict, EventsWithoutCoupling) {
   const Body ball = MakeBall(0.02, 0.03, true);
   const std::vector<ImpactEvent> events = twin::Experiment(
       ball, {.n = 30, .mu = 0.05, .e = 0.6, .sd_t = 0.01, .sd_n = 0.01, .sd_c = 0.01}, random);
-  const LawFit fit = Identify(events, ball, {.law = RestitutionLaw::kEnergetic});
+  const LawFit fit = Identify(events, ball, {{}, RestitutionLaw::kEnergetic});
   for (const ImpactEvent& event : events) {
     const auto soft = Predict(event, ball, CompliantLaw::kSpringDashpot, fit, 1.5);
     ASSERT_TRUE(soft.has_value());

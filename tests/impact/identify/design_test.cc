@@ -42,7 +42,7 @@ PlannedImpact SlidingDisc(const Body& disc, double sd_v = 0) {
   return Plan(disc, PlanarPose(0, 0, 0), {4, 0, -1}, Eigen::Vector3d::Zero(), sd_v);
 }
 
-const ImpactModel kModel{RestitutionLaw::kEnergetic, 0.5, 0.2, 0.2};
+const ImpactModel kModel{{0.5, 0.2, 0.2}, RestitutionLaw::kEnergetic};
 
 Matrix2d DiscInformation(double st, double sn) {
   Eigen::Matrix2d G;
@@ -99,6 +99,24 @@ TEST(Design, SharesOfTheClosedForms) {
   const double root_a = std::sqrt(1 / (4e6 * 1e-4)), root_b = std::sqrt(1 / (1e6 * 4e-4));
   EXPECT_NEAR(a[0], root_a / (root_a + root_b), 1e-3);
   EXPECT_NEAR(a[0] + a[1], 1, 1e-12);
+}
+
+// The criterion's mean over the prior, to be small.
+double CriterionOf(const std::vector<std::vector<SettingInformation>>& information,
+                   const std::vector<double>& weights, DesignCriterion criterion,
+                   const Vector2d& wanted, int drops) {
+  const double sum = std::accumulate(weights.begin(), weights.end(), 0.0);
+  const std::size_t n_prior = information.front().size();
+  const Matrix2d K = wanted.cwiseAbs2().cwiseInverse().asDiagonal();
+  double value = 0;
+  for (std::size_t j = 0; j < n_prior; ++j) {
+    Matrix2d M = kVagueInformation / drops * Matrix2d::Identity();
+    for (std::size_t c = 0; c < information.size(); ++c)
+      M += weights[c] / sum * information[c][j].total;
+    value +=
+        criterion == DesignCriterion::kD ? -std::log(M.determinant()) : (K * M.inverse()).trace();
+  }
+  return value / static_cast<double>(n_prior);
 }
 
 TEST(Design, NoOtherSharesAreBetter) {
@@ -173,7 +191,7 @@ TEST(Design, CommonErrorsPullAsIdentificationMoves) {
     std::mt19937_64 random(17);
     std::vector<PlannedSetting> settings;
     std::vector<ImpactEvent> exact, pulled;
-    const ImpactModel model{RestitutionLaw::kEnergetic, 0.5, 0.2, 0.2};
+    const ImpactModel model{{0.5, 0.2, 0.2}, RestitutionLaw::kEnergetic};
     for (int i = 0; i < 12; ++i) {
       PlannedImpact planned;
       planned.event = twin::RandomEvent(body, options, random, i);

@@ -51,7 +51,7 @@ INSTANTIATE_TEST_SUITE_P(PlanarAndSpatial, ByBody, ::testing::Bool());
 
 TEST_P(ByBody, PlusStateByInputsMatchesDifferences) {
   std::mt19937_64 random(1);
-  const ImpactModel model{RestitutionLaw::kEnergetic, 0.6, 0.15, 0.15};
+  const ImpactModel model{{0.6, 0.15, 0.15}, RestitutionLaw::kEnergetic};
   int checked = 0;
   for (int i = 0; i < 12; ++i) {
     const ImpactEvent event = twin::RandomEvent(body, {}, random, i);
@@ -77,7 +77,7 @@ TEST_P(ByBody, PlusStateByInputsMatchesDifferences) {
 // built from differences.
 TEST_P(ByBody, ConditionalNoiseMatchesDifferences) {
   std::mt19937_64 random(2);
-  const ImpactModel model{RestitutionLaw::kPoisson, 0.5, 0.2, 0.2};
+  const ImpactModel model{{0.5, 0.2, 0.2}, RestitutionLaw::kPoisson};
   twin::Options options;
   options.sd_c = 0.01;
   for (int i = 0; i < 6; ++i) {
@@ -389,7 +389,7 @@ TEST_P(ByBody, PredictionCoversTheMeasurement) {
   LawFit fit;
   fit.law = "energetic";
   fit.discrepancy = {options.sd_t, options.sd_n, options.sd_c};
-  const ImpactModel model{options.law, options.e, options.mu, options.mu};
+  const ImpactModel model{{options.e, options.mu, options.mu}, options.law};
   const std::vector<int> rows =
       body.planar ? std::vector<int>{0, 2, 4} : std::vector<int>{0, 1, 2, 3, 4, 5};
   const int m = static_cast<int>(rows.size()), n = body.planar ? 400 : 150;
@@ -416,7 +416,7 @@ TEST(IdentifyPredict, CoefficientCovarianceEntersAndNonFiniteEntriesDoNot) {
   std::mt19937_64 random(7);
   const Body body = twin::Square();
   const ImpactEvent event = twin::RandomEvent(body, {}, random, 0);
-  const ImpactModel model{RestitutionLaw::kEnergetic, 0.5, 0.1, 0.1};
+  const ImpactModel model{{0.5, 0.1, 0.1}, RestitutionLaw::kEnergetic};
   LawFit fit;
   fit.law = "energetic";
   const Eigen::Matrix<double, 6, 6> bare = Predict(event, body, model, fit).cov;

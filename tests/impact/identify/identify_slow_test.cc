@@ -7,6 +7,7 @@
 #include "data/statistics/statistics.h"
 #include "impact/identify/identify.h"
 #include "tests/impact/identify_twin.h"
+#include "tests/support/per_test_level.h"
 
 namespace impactlab {
 namespace {

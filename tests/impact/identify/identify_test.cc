@@ -37,7 +37,7 @@ TEST(Identify, ExactEventsGiveTheirCoefficientsForEveryLawAndLikelihood) {
       const Body body = twin::Square();
       const auto events = twin::Experiment(body, options, random);
       const LawFit fit =
-          Identify(events, body, {.law = law, .e = 0.2, .mu_k = 0.9}, {.likelihood = likelihood});
+          Identify(events, body, {{.e = 0.2, .mu_k = 0.9}, law}, {.likelihood = likelihood});
       ExpectSane(fit);
       EXPECT_EQ(fit.law, LawName(law));
       EXPECT_NEAR(Mu(fit).value, 0.23, 1e-6) << fit.law << fit.likelihood;
@@ -329,7 +329,8 @@ TEST(IdentifyStatic, BracketsStaticFrictionBetweenCriticalRatios) {
   std::vector<ImpactEvent> events = twin::Experiment(rod, options, random);
   const double mu_s = 0.45;
   for (ImpactEvent& event : events) {
-    const ImpactOutcome outcome = Solve(event.contact, {options.law, options.e, options.mu, mu_s});
+    const ImpactOutcome outcome =
+        Solve(event.contact, {{options.e, options.mu, mu_s}, options.law});
     const VelocityChange change = ApplyImpulse(rod, event.X_WB, event.contact.X_WF, outcome.J_F);
     event.v_plus = event.v_minus + change.dv_W +
                    Eigen::Vector3d(2e-3 * twin::Normal(random), 0, 2e-3 * twin::Normal(random));

@@ -49,7 +49,7 @@ Found FindIn(const twin::Options& options, std::mt19937_64& random) {
   const EventsOfBody seen = Apply(events, body, -out.truth);
   out.shared =
       FindSharedErrors([&](const VectorXd& c) { return Apply(seen.events, seen.body, c); }, 3,
-                       {.law = RestitutionLaw::kEnergetic, .e = 0.5, .mu_k = 0.3, .mu_s = 0.3});
+                       {{.e = 0.5, .mu_k = 0.3, .mu_s = 0.3}, RestitutionLaw::kEnergetic});
   return out;
 }
 

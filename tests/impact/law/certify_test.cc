@@ -59,7 +59,7 @@ TEST(Certify, ReportsNewtonsEnergyGain) {
   ContactState contact;
   contact.A_F << 0.813446, 0, 0.507103, 0, 1, 0, 0.507103, 0, 0.336520;
   contact.v_minus_F = Eigen::Vector3d(-0.534349, 0, -0.268404);
-  ImpactModel model{RestitutionLaw::kNewton, 0.7, 0.5, 0.63};
+  ImpactModel model{{0.7, 0.5, 0.63}, RestitutionLaw::kNewton};
   const Certificate newton = Certify(contact, model, Solve(contact, model));
   EXPECT_EQ(newton.Failed(), "energy");
   EXPECT_GT(Find(newton, "energy")->value, 0.1);
@@ -273,7 +273,7 @@ TEST(Certify, RefusesWhatIsNoOutcome) {
   EXPECT_FALSE(Certify(contact, {}, none).ok);
   contact.A_F << 2, 0, 1, 0, 2, 0, 1, 0, 1;
   contact.v_minus_F = none.v_plus_F = Eigen::Vector3d(1, 0, 0);
-  model = {RestitutionLaw::kEnergetic, 0.5, 1.5, 1.5};
+  model = {{0.5, 1.5, 1.5}, RestitutionLaw::kEnergetic};
   EXPECT_FALSE(Certify(contact, model, none).ok);
   model.mu_k = model.mu_s = 0.5;
   EXPECT_TRUE(Certify(contact, model, none).ok);

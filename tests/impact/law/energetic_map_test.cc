@@ -192,7 +192,7 @@ TEST(CriticalFriction, BoundsTheCasesOfTheExactPath) {
     const double e = Uniform(rng, 0, 1);
     const CriticalFriction critical = FindCriticalFriction(planar, e);
     const auto digit = [&](RestitutionLaw law, double mu_k, double mu_s) {
-      return Solve(contact, {.law = law, .e = e, .mu_k = mu_k, .mu_s = mu_s}).path_case.digit;
+      return Solve(contact, {{.e = e, .mu_k = mu_k, .mu_s = mu_s}, law}).path_case.digit;
     };
     for (const RestitutionLaw law :
          {RestitutionLaw::kNewton, RestitutionLaw::kPoisson, RestitutionLaw::kEnergetic}) {
@@ -293,7 +293,7 @@ TEST(TwoBodies, MomentumLimitAndExchange) {
       contact = MakeContactState(a, b, X_WF);
       if (contact.v_minus_F.z() > 0) continue;
     }
-    const ImpactModel model{.law = RestitutionLaw::kEnergetic, .e = 0.6, .mu_k = 0.3, .mu_s = 0.3};
+    const ImpactModel model{{.e = 0.6, .mu_k = 0.3, .mu_s = 0.3}, RestitutionLaw::kEnergetic};
     const ImpactOutcome outcome = Solve(contact, model);
     ASSERT_EQ(outcome.status, SolveStatus::kOk) << outcome.reason;
     ASSERT_TRUE(Certify(contact, model, outcome).ok);

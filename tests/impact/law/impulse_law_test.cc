@@ -99,7 +99,7 @@ TEST(Brach, ScansOfFigures38To311) {
     const double v_n = v_N - std::cos(theta) * spin;
     const auto bound = [&](double v_t) {
       return ApplyImpulseLaw(ImpulseLawRod(theta, v_t, v_n),
-                             {.law = ImpulseLaw::kBrachPrinted, .e_n = e, .mu = mu})
+                             {{.e = e, .mu_k = mu}, ImpulseLaw::kBrachPrinted})
           .bound;
     };
     std::vector<std::pair<double, std::string>> out;
@@ -143,8 +143,8 @@ ImpulseModel RandomImpulseModel(std::mt19937_64& rng) {
   ImpulseModel model;
   model.law = static_cast<ImpulseLaw>(rng() % 4);
   const int kind = static_cast<int>(rng() % 8);
-  model.e_n = kind == 0 ? 0 : kind == 1 ? 1 : Uniform(rng, 0, 1);
-  model.mu = kind == 2 ? 0 : Uniform(rng, 0, 2);
+  model.e = kind == 0 ? 0 : kind == 1 ? 1 : Uniform(rng, 0, 1);
+  model.mu_k = kind == 2 ? 0 : Uniform(rng, 0, 2);
   if (model.law == ImpulseLaw::kWhittaker && kind > 4) model.e_t = Uniform(rng, -1, 1);
   return model;
 }
@@ -197,11 +197,10 @@ TEST(ImpulseLaws, AgreeWithTheExactPathWhileSlipLasts) {
     const ContactState contact = RandomPlanar(rng, 100);
     const double mu = Uniform(rng, 0, 1), e = Uniform(rng, 0, 1);
     const ImpactOutcome exact =
-        Solve(contact, {.law = RestitutionLaw::kEnergetic, .e = e, .mu_k = mu, .mu_s = mu});
+        Solve(contact, {{.e = e, .mu_k = mu, .mu_s = mu}, RestitutionLaw::kEnergetic});
     if (exact.status != SolveStatus::kOk || exact.path_case.digit != 0) continue;
     for (const ImpulseLaw law : {ImpulseLaw::kWhittaker, ImpulseLaw::kSmith, ImpulseLaw::kBrach}) {
-      const ImpulseOutcome out =
-          ApplyImpulseLaw(*PlanarPart(contact), {.law = law, .e_n = e, .mu = mu});
+      const ImpulseOutcome out = ApplyImpulseLaw(*PlanarPart(contact), {{.e = e, .mu_k = mu}, law});
       ASSERT_TRUE(out.usable()) << LawName(law);
       ASSERT_LT(std::hypot(out.v_t - exact.v_plus_F.x(), out.v_n - exact.v_plus_F.z()),
                 1e-9 * contact.v_minus_F.norm())
@@ -217,9 +216,9 @@ TEST(ImpulseLaws, AgreeWithTheExactPathWhileSlipLasts) {
 TEST(Brach, FrictionNeverPushesTheSlip) {
   const PlanarContact contact = ImpulseLawRod(2.3, -0.29745, -0.0678);  // fig. 3.5
   const ImpulseOutcome printed =
-      ApplyImpulseLaw(contact, {.law = ImpulseLaw::kBrachPrinted, .e_n = 0.5, .mu = 0.6});
+      ApplyImpulseLaw(contact, {{.e = 0.5, .mu_k = 0.6}, ImpulseLaw::kBrachPrinted});
   const ImpulseOutcome ours =
-      ApplyImpulseLaw(contact, {.law = ImpulseLaw::kBrach, .e_n = 0.5, .mu = 0.6});
+      ApplyImpulseLaw(contact, {{.e = 0.5, .mu_k = 0.6}, ImpulseLaw::kBrach});
   EXPECT_LT(printed.J_t, 0);
   // what the normal impulse alone leaves of the slip to the left
   const double free = ApplyRatio(contact, 0.5, 0).v_t;
@@ -242,10 +241,9 @@ TEST(Brach, FrictionNeverPushesTheSlip) {
       continue;
     }
     ASSERT_EQ(bounds.direction, as_printed.direction) << i;
-    const ImpulseOutcome a =
-        ApplyImpulseLaw(random, {.law = ImpulseLaw::kBrach, .e_n = e, .mu = mu});
+    const ImpulseOutcome a = ApplyImpulseLaw(random, {{.e = e, .mu_k = mu}, ImpulseLaw::kBrach});
     const ImpulseOutcome b =
-        ApplyImpulseLaw(random, {.law = ImpulseLaw::kBrachPrinted, .e_n = e, .mu = mu});
+        ApplyImpulseLaw(random, {{.e = e, .mu_k = mu}, ImpulseLaw::kBrachPrinted});
     if (b.status != SolveStatus::kOk) continue;
     ASSERT_NEAR(a.J_t, b.J_t, 1e-12 * std::abs(a.J_n)) << i;
     ++same;
@@ -258,15 +256,15 @@ TEST(ImpulseLaws, TangentialRestitutionOfASphere) {
   // A solid sphere: no coupling. e_t = 0.4 asked is e_t returned while friction suffices (Walton).
   const PlanarContact sphere{.A_tt = 3.5, .A_tn = 0, .A_nn = 1, .v_t = 1, .v_n = -2};
   const ImpulseOutcome held =
-      ApplyImpulseLaw(sphere, {.law = ImpulseLaw::kWhittaker, .e_n = 0.8, .mu = 0.3, .e_t = 0.4});
+      ApplyImpulseLaw(sphere, {{.e = 0.8, .mu_k = 0.3, .e_t = 0.4}, ImpulseLaw::kWhittaker});
   EXPECT_EQ(held.bound, "stick");
   EXPECT_NEAR(held.v_t, -0.4, 1e-15);
   EXPECT_NEAR(held.J_t, -1.4 / 3.5, 1e-15);
   const ImpulseOutcome slides =
-      ApplyImpulseLaw(sphere, {.law = ImpulseLaw::kWhittaker, .e_n = 0.8, .mu = 0.05, .e_t = 0.4});
+      ApplyImpulseLaw(sphere, {{.e = 0.8, .mu_k = 0.05, .e_t = 0.4}, ImpulseLaw::kWhittaker});
   EXPECT_EQ(slides.bound, "mu");
   EXPECT_NEAR(slides.J_t, -0.05 * 3.6, 1e-15);
-  const ImpulseModel wrong{.law = ImpulseLaw::kSmith, .e_n = 0.8, .mu = 0.3, .e_t = 0.4};
+  const ImpulseModel wrong{{.e = 0.8, .mu_k = 0.3, .e_t = 0.4}, ImpulseLaw::kSmith};
   EXPECT_EQ(ApplyImpulseLaw(sphere, wrong).status, SolveStatus::kInvalid);
   EXPECT_NE(ApplyImpulseLaw(sphere, wrong).reason.find("e_t"), std::string::npos);
 }
@@ -275,7 +273,7 @@ TEST(ImpulseLaws, TangentialRestitutionOfASphere) {
 TEST(ImpulseLaws, JudgeRefusesWrongOutcomes) {
   const PlanarContact contact = ImpulseLawRod(0.98, 0.93, -1.45);
   for (const ImpulseLaw law : {ImpulseLaw::kWhittaker, ImpulseLaw::kSmith, ImpulseLaw::kBrach}) {
-    const ImpulseModel model{.law = law, .e_n = 0.6, .mu = 0.1};
+    const ImpulseModel model{{.e = 0.6, .mu_k = 0.1}, law};
     const ImpulseOutcome good = ApplyImpulseLaw(contact, model);
     EXPECT_TRUE(Holds(Certify(contact, model, good), "law"));
     ImpulseOutcome bad = good;
@@ -308,8 +306,8 @@ TEST(ImpulseLaws, RefusesWhatIsNoProblem) {
   bad = good;
   bad.v_t = std::nan("");
   EXPECT_NE(reason(bad, {}).find("finite"), std::string::npos);
-  EXPECT_NE(reason(good, {.e_n = 1.2}).find("e_n is 1.2"), std::string::npos);
-  EXPECT_NE(reason(good, {.mu = -1}).find("mu is -1"), std::string::npos);
+  EXPECT_NE(reason(good, {{.e = 1.2}}).find("e_n is 1.2"), std::string::npos);
+  EXPECT_NE(reason(good, {{.mu_k = -1}}).find("mu is -1"), std::string::npos);
 }
 
 // Routh: the path is made of pieces that lie on the lines, and ends on the line of termination.

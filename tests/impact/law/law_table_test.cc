@@ -21,13 +21,12 @@ TEST(LawTable, RestitutionReturnedIsTheOneAsked) {
   for (int i = 0; i < 2000; ++i) {
     const ContactState contact = RandomPlanar(rng, 100);
     if (!(contact.v_minus_F.z() < 0)) continue;
-    const LawCoefficients asked{.e = Uniform(rng, 0.05, 1), .mu_k = 0.3, .mu_s = 0.3};
+    const Coefficients asked{.e = Uniform(rng, 0.05, 1), .mu_k = 0.3, .mu_s = 0.3};
     double newton[3];
     int k = 0;
     for (const RestitutionLaw law :
          {RestitutionLaw::kEnergetic, RestitutionLaw::kPoisson, RestitutionLaw::kNewton}) {
-      const ImpactOutcome path =
-          Solve(contact, {.law = law, .e = asked.e, .mu_k = 0.3, .mu_s = 0.3});
+      const ImpactOutcome path = Solve(contact, {{.e = asked.e, .mu_k = 0.3, .mu_s = 0.3}, law});
       double J_c = 0;
       for (int n = 0; n < path.path_size; ++n)
         if (path.path[n].event == PathEvent::kCompressionEnds) J_c = path.path[n].J_F.z();

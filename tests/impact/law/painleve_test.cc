@@ -90,8 +90,7 @@ TEST(Painleve, ImpactWithoutCollision) {
     const EnergeticMapResult plus = EnergeticMap(contact, 0.5, row.mu, row.mu);
     EXPECT_NEAR(plus.v_t, row.v_t_plus, 1e-12) << row.mu;
     EXPECT_NEAR(plus.v_n, row.v_n_plus, 5e-8) << row.mu;
-    const ImpactModel model{
-        .law = RestitutionLaw::kEnergetic, .e = 0.5, .mu_k = row.mu, .mu_s = row.mu};
+    const ImpactModel model{{.e = 0.5, .mu_k = row.mu, .mu_s = row.mu}, RestitutionLaw::kEnergetic};
     const ContactState in_space = InSpace(contact);
     const ImpactOutcome outcome = Solve(in_space, model);
     EXPECT_NEAR(outcome.v_plus_F.z(), row.v_n_plus, 5e-8);
@@ -138,8 +137,8 @@ TEST(Painleve, DoublePendulumOnABelt) {
   EXPECT_NEAR(EnergeticMap(first, 0.7, 1.3, 1.3).v_n, 0.350531, 1e-5);
   EXPECT_NEAR(EnergeticMap(second, 0.9, 0.462, 0.462).v_n, 0.056446, 1e-5);
   EXPECT_NEAR(EnergeticMap(second, 0.9, 1.3, 1.3).v_n, 0.375552, 1e-5);
-  const ImpactOutcome outcome = Solve(
-      InSpace(first), {.law = RestitutionLaw::kEnergetic, .e = 0.7, .mu_k = 1.3, .mu_s = 1.3});
+  const ImpactOutcome outcome =
+      Solve(InSpace(first), {{.e = 0.7, .mu_k = 1.3, .mu_s = 1.3}, RestitutionLaw::kEnergetic});
   EXPECT_NEAR(outcome.J_F.z(), 5.43671, 1e-5);
 }
 

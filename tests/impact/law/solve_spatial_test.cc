@@ -45,8 +45,8 @@ TEST(SolveSpatial, SlipTurnsOnPastADipOfItsTurningRate) {
       -0.66079762792449115, 2.5352723544473137;
   contact.v_minus_F =
       Eigen::Vector3d(0.047627628409146479, -0.001495372670170473, -0.035963480097411973);
-  const ImpactModel model{RestitutionLaw::kEnergetic, 0.94060256430836686, 0.96917810305904295,
-                          1.4365437449151457};
+  const ImpactModel model{{0.94060256430836686, 0.96917810305904295, 1.4365437449151457},
+                          RestitutionLaw::kEnergetic};
   const brute::Result exact = brute::Integrate(contact, model, false);
   ASSERT_TRUE(exact.ok);
   const double turn = Solve(contact, model).turn;

@@ -26,7 +26,7 @@ TEST(TangentialRestitution, SphereIsWaltons) {
     for (const double direction : {0.0, 0.7, 2.5, M_PI})
       for (const double e_t : {0.0, 0.3, 0.8, 1.0})
         for (double slip = 0.05; slip < 4; slip *= 1.3) {
-          const ImpactModel model{law, 0.6, 0.25, 0.25, e_t};
+          const ImpactModel model{{0.6, 0.25, 0.25, e_t}, law};
           const ContactState contact = Sphere(slip, direction);
           const ImpactOutcome outcome = Solve(contact, model);
           ASSERT_EQ(outcome.status, SolveStatus::kOk);
@@ -190,7 +190,7 @@ TEST(TangentialRestitution, ZeroChangesNothingButKnowsItsSlope) {
 
 TEST(TangentialRestitution, OutOfRangeIsRefused) {
   for (const double e_t : {-0.1, 1.1, std::nan("")}) {
-    const ImpactOutcome outcome = Solve(Sphere(0.1, 0), {.e_t = e_t});
+    const ImpactOutcome outcome = Solve(Sphere(0.1, 0), {{.e_t = e_t}});
     EXPECT_EQ(outcome.status, SolveStatus::kInvalid);
     EXPECT_NE(outcome.reason.find("e_t"), std::string::npos);
   }

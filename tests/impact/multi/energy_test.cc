@@ -30,7 +30,7 @@ void ExpectSound(const ImpactSystem& system, const MultiOutcome& outcome,
 }
 
 std::vector<ContactProperties> Contacts(int n, double e) {
-  return std::vector<ContactProperties>(n, {"", 0, 0, e});
+  return std::vector<ContactProperties>(n, {"", {.e = e, .mu_k = 0, .mu_s = 0}});
 }
 
 TEST(MultiEnergy, CradlesOfThreeToSevenBalls) {
@@ -79,8 +79,10 @@ ImpactSystem Stack(int levels, double e, double mu) {
     boxes[k] = {MakeBox(Vector3d(side, side, side), 1, true), PlanarPose(0, (k + 0.5) * side, 0),
                 Vector3d(0, 0, -1), Vector3d::Zero()};
     for (const double x : {-0.5 * side, 0.5 * side}) {
-      contacts.push_back(
-          {{"", mu, mu, e}, k, k - 1, FrameAt(Vector3d(x, 0, k * side), Vector3d::UnitZ(), true)});
+      contacts.push_back({{"", {.e = e, .mu_k = mu, .mu_s = mu}},
+                          k,
+                          k - 1,
+                          FrameAt(Vector3d(x, 0, k * side), Vector3d::UnitZ(), true)});
     }
   }
   return MakeBodySystem(boxes, {}, contacts);
@@ -114,8 +116,8 @@ TEST(MultiEnergy, StackedBoxes) {
 // e returned is e asked, by each law's own definition, with friction that stops and reverses.
 TEST(MultiEnergy, CoefficientReturnedIsTheOneAsked) {
   for (const double e : {0.0, 0.25, 0.75, 1.0}) {
-    const ImpactSystem system =
-        MakeChain({2, 2}, {3, 3}, {0.35, 0.52}, {-0.1, -0.2}, {"tip", 0.4, 0.5, e});
+    const ImpactSystem system = MakeChain({2, 2}, {3, 3}, {0.35, 0.52}, {-0.1, -0.2},
+                                          {"tip", {.e = e, .mu_k = 0.4, .mu_s = 0.5}});
     const ContactSpace space = ReduceToContacts(system);
     SequenceOptions options;
     options.law = RestitutionLaw::kNewton;

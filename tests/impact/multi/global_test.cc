@@ -98,7 +98,7 @@ TEST(Global, A20FiveBallsOfTableD_2DoNotFollow) {
 
 // Block of section 6.2: corner 1 in contact, corner 2 arrives with unit speed.
 ImpactSystem Block(double mu_k, double mu_s, double slip) {
-  return MakeRockingBlock(0.1087, 0.0645, 2.5, 1, slip, {"", mu_k, mu_s});
+  return MakeRockingBlock(0.1087, 0.0645, 2.5, 1, slip, {"", {.e = 1, .mu_k = mu_k, .mu_s = mu_s}});
 }
 
 MultiOutcome SolveBlock(const ImpactSystem& system, const std::vector<double>& e_star,
@@ -172,7 +172,9 @@ TEST(Global, A10BlockWithFriction) {
   }
 }
 
-ImpactSystem Ball() { return MakeDiscInCorner(0.5, 1, 8, -4.43, 0, {"", 0.35, 0.35}); }
+ImpactSystem Ball() {
+  return MakeDiscInCorner(0.5, 1, 8, -4.43, 0, {"", {.e = 1, .mu_k = 0.35, .mu_s = 0.35}});
+}
 
 MultiOutcome SolveBall(double e, GlobalMode mode) {
   GlobalOptions options;
@@ -247,11 +249,11 @@ TEST(Global, A15ProjectionOfTheBall) {
 TEST(Global, OneContactIsTheEnergeticLaw) {
   for (const double e : {0.0, 0.4, 1.0}) {
     for (const auto& [mu_k, mu_s] : {std::pair{0.2, 0.25}, {0.4, 0.5}, {0.5, 0.63}, {0.0, 0.0}}) {
-      const ImpactSystem system =
-          MakeChain({2, 2}, {3, 3}, {0.35, 0.52}, {-0.1, -0.2}, {"tip", mu_k, mu_s});
+      const ImpactSystem system = MakeChain({2, 2}, {3, 3}, {0.35, 0.52}, {-0.1, -0.2},
+                                            {"tip", {.e = 1, .mu_k = mu_k, .mu_s = mu_s}});
       const ContactSpace space = ReduceToContacts(system);
       const ImpactOutcome single = Solve(SingleContact(space, space.v_minus, 0),
-                                         {RestitutionLaw::kEnergetic, e, mu_k, mu_s});
+                                         {{e, mu_k, mu_s}, RestitutionLaw::kEnergetic});
       GlobalOptions options;
       options.e_star = {e};
       const MultiOutcome outcome = SolveGlobal(system, options);
@@ -294,11 +296,12 @@ TEST(Global, A18DirectionOfSlipFromRest) {
   contact.v_minus_F = Vector3d(0, 0, -1);
   for (const auto& [mu, degrees] :
        {std::pair{0.01, -69.01}, {0.2, -60.60}, {0.5, -49.35}, {0.99 * 0.8249, -41.69}}) {
-    const ImpactOutcome outcome = Solve(contact, {RestitutionLaw::kEnergetic, 0.5, mu, mu});
+    const ImpactOutcome outcome = Solve(contact, {{0.5, mu, mu}, RestitutionLaw::kEnergetic});
     EXPECT_NEAR(std::atan2(outcome.v_plus_F.y(), outcome.v_plus_F.x()) * 180 / M_PI, degrees, 0.05);
   }
-  EXPECT_LT(Solve(contact, {RestitutionLaw::kEnergetic, 0.5, 0.83, 0.83}).v_plus_F.head<2>().norm(),
-            1e-12);
+  EXPECT_LT(
+      Solve(contact, {{0.5, 0.83, 0.83}, RestitutionLaw::kEnergetic}).v_plus_F.head<2>().norm(),
+      1e-12);
 }
 
 }  // namespace

@@ -24,8 +24,9 @@ std::map<std::string, ImpactSystem> GoldenSystems() {
   const auto cradle = [](int balls, double e) {
     std::vector<double> rates(balls, 0.0);
     rates[0] = 1 / 0.3;
-    return MakeCradle(std::vector<double>(balls, 0.166), 0.3, 0.05, rates,
-                      std::vector<ContactProperties>(balls - 1, {"", 0, 0, e}));
+    return MakeCradle(
+        std::vector<double>(balls, 0.166), 0.3, 0.05, rates,
+        std::vector<ContactProperties>(balls - 1, {"", {.e = e, .mu_k = 0, .mu_s = 0}}));
   };
   systems["000 cradle of 3, e 1"] = cradle(3, 1);
   systems["000 cradle of 3, e 0.85"] = cradle(3, 0.85);
@@ -33,16 +34,18 @@ std::map<std::string, ImpactSystem> GoldenSystems() {
   systems["000 cradle of 5, e 0.8"] = cradle(5, 0.8);
   systems["000 cradle ABACA, e 0.4"] =
       MakeCradle({0.045, 0.053, 0.045, 0.053, 0.045}, 0.3, 0.05, {1 / 0.3, 0, 0, 0, 0},
-                 std::vector<ContactProperties>(4, {"", 0, 0, 0.4}));
-  systems["000 block, smooth"] = MakeRockingBlock(0.1087, 0.0645, 2.5, 1, 0.02, {"", 0, 0, 0.6});
+                 std::vector<ContactProperties>(4, {"", {.e = 0.4, .mu_k = 0, .mu_s = 0}}));
+  systems["000 block, smooth"] =
+      MakeRockingBlock(0.1087, 0.0645, 2.5, 1, 0.02, {"", {.e = 0.6, .mu_k = 0, .mu_s = 0}});
   systems["000 block, rough"] =
-      MakeRockingBlock(0.1087, 0.0645, 2.5, 1, 0.05, {"", 0.35, 0.6, 0.6});
-  systems["000 disc in a corner"] = MakeDiscInCorner(0.5, 1, 8, -4.43, 0, {"", 0.35, 0.35, 0.715});
-  systems["000 sphere in a corner"] =
-      MakeSphereInCorner(0.5, 1, Vector3d(3, 2, -2.5), Vector3d::Zero(), {"", 0.35, 0.35, 0.5});
+      MakeRockingBlock(0.1087, 0.0645, 2.5, 1, 0.05, {"", {.e = 0.6, .mu_k = 0.35, .mu_s = 0.6}});
+  systems["000 disc in a corner"] =
+      MakeDiscInCorner(0.5, 1, 8, -4.43, 0, {"", {.e = 0.715, .mu_k = 0.35, .mu_s = 0.35}});
+  systems["000 sphere in a corner"] = MakeSphereInCorner(
+      0.5, 1, Vector3d(3, 2, -2.5), Vector3d::Zero(), {"", {.e = 0.5, .mu_k = 0.35, .mu_s = 0.35}});
   const auto block = [](BlockPoints points) {
     return MakeRockingBlock(Vector3d(0.3, 0.2, 0.1), 2.5, points, 1, Vector2d(0.2, 0),
-                            {"", 0.35, 0.6, 0.5});
+                            {"", {.e = 0.5, .mu_k = 0.35, .mu_s = 0.6}});
   };
   systems["000 block in space, three corners"] = block(BlockPoints::kThreeCorners);
   systems["000 block in space, four corners"] = block(BlockPoints::kFourCorners);
@@ -50,7 +53,8 @@ std::map<std::string, ImpactSystem> GoldenSystems() {
   for (const auto& [mu_k, mu_s] : {std::pair{0.0, 0.0}, {0.5, 0.5}, {0.5, 0.63}, {0.8, 0.8}}) {
     systems["001 double pendulum, mu_k " + std::to_string(mu_k).substr(0, 3) + ", mu_s " +
             std::to_string(mu_s).substr(0, 4)] =
-        MakeChain({2, 2}, {3, 3}, {M_PI / 9, M_PI / 6}, {-0.1, -0.2}, {"tip", mu_k, mu_s, 0.5});
+        MakeChain({2, 2}, {3, 3}, {M_PI / 9, M_PI / 6}, {-0.1, -0.2},
+                  {"tip", {.e = 0.5, .mu_k = mu_k, .mu_s = mu_s}});
   }
   ImpactSystem rod;
   rod.width = 1;

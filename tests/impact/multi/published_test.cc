@@ -71,9 +71,13 @@ TEST(MultiPublished, RodOfDocument003) {
     system.rows.resize(2, 3);
     system.rows << 0, 1, -1, 0, 1, 3;
     system.u_minus = Vector3d(0, t.Column("u_2_m_per_s")[i], t.Column("u_3_rad_per_s")[i]);
-    system.contacts = {
-        {"Q1", 0, 0, 1, 1e8 * t.Column("stiffness_ratio")[i], 1e-6 * t.Column("gap_1_um")[i]},
-        {"Q2", 0, 0, 1, 1e8, 1e-6 * t.Column("gap_2_um")[i]}};
+    system.contacts.resize(2);
+    system.contacts[0].name = "Q1";
+    system.contacts[0].stiffness = 1e8 * t.Column("stiffness_ratio")[i];
+    system.contacts[0].gap = 1e-6 * t.Column("gap_1_um")[i];
+    system.contacts[1].name = "Q2";
+    system.contacts[1].stiffness = 1e8;
+    system.contacts[1].gap = 1e-6 * t.Column("gap_2_um")[i];
     const MultiOutcome outcome = SolveSprings(system);
     EXPECT_NEAR(1e3 * outcome.v_plus[0], t.Column("v_plus_1_mm_per_s")[i], 0.0051);
     EXPECT_NEAR(1e3 * outcome.v_plus[1], t.Column("v_plus_2_mm_per_s")[i], 0.0051);
@@ -87,8 +91,8 @@ TEST(MultiPublished, DoublePendulumOfDocument001) {
   const double degree = M_PI / 180;
   for (std::size_t i = 0; i < t.n_rows(); ++i) {
     SCOPED_TRACE(i);
-    const ContactProperties tip{"tip", t.Column("mu_k")[i], t.Column("mu_s")[i],
-                                t.Column("e_p")[i]};
+    const ContactProperties tip{
+        "tip", {.e = t.Column("e_p")[i], .mu_k = t.Column("mu_k")[i], .mu_s = t.Column("mu_s")[i]}};
     const ImpactSystem system =
         MakeChain({2, 2}, {3, 3}, {20 * degree, 30 * degree}, {-0.1, -0.2}, tip);
     SequenceOptions options;
@@ -109,9 +113,9 @@ TEST(MultiPublished, DoublePendulumOfDocument001) {
 TEST(MultiPublished, BallInACornerOfDocument000) {
   const Table t = Read("000_table_6_1_ball.csv");
   ASSERT_EQ(t.n_rows(), 2U);
-  const ImpactSystem system =
-      MakeDiscInCorner(0.5, 1, t.Column("v_x_m_per_s")[0], t.Column("v_y_m_per_s")[0],
-                       t.Column("omega_rad_per_s")[0], {"", 0.35, 0.35, 0.715});
+  const ImpactSystem system = MakeDiscInCorner(
+      0.5, 1, t.Column("v_x_m_per_s")[0], t.Column("v_y_m_per_s")[0],
+      t.Column("omega_rad_per_s")[0], {"", {.e = 0.715, .mu_k = 0.35, .mu_s = 0.35}});
   GlobalOptions options;
   options.mode = GlobalMode::kThesis;
   options.closure = CornerClosure();

@@ -76,7 +76,8 @@ TEST(GlobalInSpace, IsThePlanarSchemeInAPlane) {
   }
   EXPECT_GT(solved, 250);
   // Relations between impulses, with contacts that stop, stick and reverse.
-  const ImpactSystem ball = MakeDiscInCorner(0.5, 1, 8, -4.43, 0, {"", 0.35, 0.35});
+  const ImpactSystem ball =
+      MakeDiscInCorner(0.5, 1, 8, -4.43, 0, {"", {.e = 1, .mu_k = 0.35, .mu_s = 0.35}});
   options.e_star = {0.715};
   options.closure = CornerClosure();
   const MultiOutcome expected = SolveGlobal(ball, options);
@@ -100,7 +101,7 @@ TEST(GlobalInSpace, IsTheExactSingleContact) {
     const ContactSpace space = ReduceToContacts(system);
     options.e_star = {c.e};
     const ImpactOutcome single = Solve(SingleContact(space, space.v_minus, 0),
-                                       {RestitutionLaw::kEnergetic, c.e, c.mu_k, c.mu_s});
+                                       {{c.e, c.mu_k, c.mu_s}, RestitutionLaw::kEnergetic});
     if (single.status != SolveStatus::kOk) continue;
     const MultiOutcome outcome = SolveGlobal(system, options);
     ASSERT_EQ(outcome.status, SolveStatus::kOk) << outcome.reason;
@@ -178,8 +179,8 @@ TEST(GlobalInSpace, ContactsAtRestObeyCoulomb) {
 }
 
 TEST(GlobalInSpace, JudgeFindsWhatIsWrong) {
-  const ImpactSystem system =
-      MakeSphereInCorner(0.5, 1, Vector3d(3, 1, -2), Vector3d(1, 2, 3), {"", 0.35, 0.35});
+  const ImpactSystem system = MakeSphereInCorner(0.5, 1, Vector3d(3, 1, -2), Vector3d(1, 2, 3),
+                                                 {"", {.e = 1, .mu_k = 0.35, .mu_s = 0.35}});
   GlobalOptions options;
   options.share = Vector3d(1, 0.7, 0.8);
   const MultiOutcome good = SolveGlobal(system, options);
@@ -240,7 +241,8 @@ TEST(GlobalInSpace, ImpulsesThatMoveNothing) {
 // + p_nB = p_A.n_B + p_B.n_A, ask for more friction than mu < 1 can give.
 TEST(GlobalInSpace, A17RelationsOfTheCornerWithTrueSigns) {
   const auto corner = [](double mu) {
-    return MakeSphereInCorner(0.5, 1, Vector3d(2, 1, -1.5), Vector3d::Zero(), {"", mu, mu});
+    return MakeSphereInCorner(0.5, 1, Vector3d(2, 1, -1.5), Vector3d::Zero(),
+                              {"", {.e = 1, .mu_k = mu, .mu_s = mu}});
   };
   const ImpactSystem system = corner(0.9);
   MatrixXd relations = MatrixXd::Zero(3, 9);
@@ -274,8 +276,8 @@ TEST(GlobalInSpace, A17RelationsOfTheCornerWithTrueSigns) {
 TEST(GlobalInSpace, A18SlipOfASphere) {
   const SystemBody ball{MakeBall(0.2, 1.7), Eigen::Isometry3d::Identity(), Vector3d(3, -2, -1),
                         Vector3d(1, 2, -3)};
-  const ImpactSystem system =
-      MakeFreeBody(ball, {Vector3d(0, 0, -0.2)}, Vector3d::UnitZ(), {"", 0.2, 0.3});
+  const ImpactSystem system = MakeFreeBody(ball, {Vector3d(0, 0, -0.2)}, Vector3d::UnitZ(),
+                                           {"", {.e = 1, .mu_k = 0.2, .mu_s = 0.3}});
   const MultiOutcome outcome = SolveGlobal(system);
   const Vector2d before = (system.rows * system.u_minus).head<2>(),
                  after = outcome.v_plus.head<2>();
@@ -286,8 +288,8 @@ TEST(GlobalInSpace, A18SlipOfASphere) {
 // Section 8.1, velocity before chosen here: one event, no slip stops, the sphere gains spin and
 // loses energy.
 TEST(GlobalInSpace, SphereInACorner) {
-  const ImpactSystem system =
-      MakeSphereInCorner(0.5, 1, Vector3d(3, 2, -2.5), Vector3d::Zero(), {"", 0.35, 0.35});
+  const ImpactSystem system = MakeSphereInCorner(0.5, 1, Vector3d(3, 2, -2.5), Vector3d::Zero(),
+                                                 {"", {.e = 1, .mu_k = 0.35, .mu_s = 0.35}});
   GlobalOptions options;
   options.e_star = {0.5};
   const MultiOutcome outcome = SolveGlobal(system, options);
@@ -308,7 +310,8 @@ TEST(GlobalInSpace, SphereInACorner) {
 // ground, the other arriving with 1 m/s, slip 0.2 m/s along x.
 MultiOutcome Rock(BlockPoints points) {
   const ImpactSystem system =
-      MakeRockingBlock(Vector3d(0.3, 0.2, 0.1), 2.5, points, 1, Vector2d(0.2, 0), {"", 0.35, 0.6});
+      MakeRockingBlock(Vector3d(0.3, 0.2, 0.1), 2.5, points, 1, Vector2d(0.2, 0),
+                       {"", {.e = 1, .mu_k = 0.35, .mu_s = 0.6}});
   GlobalOptions options;
   options.e_star = {0.5};
   const MultiOutcome outcome = SolveGlobal(system, options);

@@ -28,7 +28,9 @@ ImpactSystem Rod(const std::vector<double>& x, const Vector3d& u, const std::vec
   system.rows.resize(x.size(), 3);
   for (size_t i = 0; i < x.size(); ++i) {
     system.rows.row(i) << 0, 1, L * x[i];
-    system.contacts.push_back({"Q" + std::to_string(i + 1), 0, 0, 1, k[i]});
+    ContactProperties& contact = system.contacts.emplace_back();
+    contact.name = "Q" + std::to_string(i + 1);
+    contact.stiffness = k[i];
   }
   system.u_minus = u;
   return system;
@@ -195,10 +197,11 @@ TEST(Springs, ChainOnRoughGround) {
     rods[i].omega_WB = Vector3d(0, i == 0 ? 0 : -0.7, 0);
     for (int k = 0; k < 3; ++k) {
       contacts.push_back(
-          {{"", 0, 0, 1, 1e6, 0},
+          {{},
            i,
            kGround,
            FrameAt(Vector3d((i - 0.5 + 0.5 * k) * l, 0, 0), Vector3d::UnitZ(), true)});
+      contacts.back().properties.stiffness = 1e6;
       contacts.back().properties.gap = 1e-5 * k * (i + 1);
     }
   }

@@ -136,7 +136,7 @@ TEST(System, DoublePendulumOfDocument001) {
     const ImpactSystem system = DoublePendulum({});
     const ContactSpace space = ReduceToContacts(system);
     const ContactState contact = SingleContact(space, space.v_minus, 0);
-    const ImpactModel model{RestitutionLaw::kPoisson, row.e, row.mu, row.mu_s};
+    const ImpactModel model{{row.e, row.mu, row.mu_s}, RestitutionLaw::kPoisson};
     const ImpactOutcome outcome = Solve(contact, model);
     EXPECT_TRUE(Certify(contact, model, outcome).ok);
     EXPECT_NEAR(outcome.J_F.z(), row.J_n, 0.6e-4);
@@ -173,13 +173,13 @@ TEST(System, TwoSpheresOfDocument001) {
   // of the plane (x, j).
   one.v_WB = Vector3d(15, 0, 30 * std::sqrt(0.75));
   one.omega_WB = Vector3d(0, 11, 0);  // theta_dot = -11
-  const ContactProperties contact{"ball", 0.3, 0.3, 0.8};
+  const ContactProperties contact{"ball", {.e = 0.8, .mu_k = 0.3, .mu_s = 0.3}};
   const ImpactSystem system = MakeBodySystem(
       {one, two}, {}, {{contact, 1, 0, FrameAt(Vector3d::Zero(), Vector3d::UnitX(), true)}});
   const ContactSpace space = ReduceToContacts(system);
   const ContactState state = SingleContact(space, space.v_minus, 0);
   EXPECT_NEAR(state.v_minus_F.z(), -15, 1e-12);
-  const ImpactOutcome outcome = Solve(state, {RestitutionLaw::kPoisson, 0.8, 0.3, 0.3});
+  const ImpactOutcome outcome = Solve(state, {{0.8, 0.3, 0.3}, RestitutionLaw::kPoisson});
   EXPECT_NEAR(outcome.J_F.z(), 13.5, 1e-9);
   const VectorXd u =
       system.u_minus + space.response * Eigen::Vector2d(outcome.J_F.x(), outcome.J_F.z());

@@ -24,7 +24,7 @@ constexpr int kFrames = 150;
 BounceSetting Square() {
   BounceSetting setting;
   setting.body = MakeBox({0.06, 0, 0.06}, 0.3, true);
-  setting.model = {.law = RestitutionLaw::kEnergetic, .e = 0.45, .mu_k = 0.15, .mu_s = 0.15};
+  setting.model = {{.e = 0.45, .mu_k = 0.15, .mu_s = 0.15}, RestitutionLaw::kEnergetic};
   return setting;
 }
 

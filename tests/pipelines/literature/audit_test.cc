@@ -80,7 +80,7 @@ Truth Drop(const Body& body, std::mt19937_64& rng, const std::string& name) {
         MakeContactState(body, X_WB, row.minus.value.head<3>(), row.minus.value.tail<3>(), X_WF);
     if (!(contact.v_minus_F.z() < -0.5)) continue;
     const ImpactOutcome outcome =
-        Solve(contact, {RestitutionLaw::kEnergetic, row.e.value, row.mu_k.value, row.mu_s.value});
+        Solve(contact, {{row.e.value, row.mu_k.value, row.mu_s.value}, RestitutionLaw::kEnergetic});
     // A contact that leaves faster than it came is what the audit is to name.
     if (!outcome.usable() || outcome.v_plus_F.z() > -0.95 * contact.v_minus_F.z()) continue;
     const VelocityChange change = ApplyImpulse(body, X_WB, X_WF, outcome.J_F);

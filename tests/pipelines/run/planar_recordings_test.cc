@@ -81,12 +81,11 @@ PlanarDrop Make(const std::string& name, const Body& body, const Depth& depth, d
         ContactFrame({}, ContactWithPlane(body, out.minus.X_WB, {}).p_WP, flight.gravity_W, true);
     const ContactState contact =
         MakeContactState(body, out.minus.X_WB, out.minus.v_WB, out.minus.omega_WB, X_WF);
-    const VelocityChange change = ApplyImpulse(body, out.minus.X_WB, X_WF,
-                                               Solve(contact, {.law = RestitutionLaw::kEnergetic,
-                                                               .e = kRestitution,
-                                                               .mu_k = kFriction,
-                                                               .mu_s = kFriction})
-                                                   .J_F);
+    const VelocityChange change =
+        ApplyImpulse(body, out.minus.X_WB, X_WF,
+                     Solve(contact, {{.e = kRestitution, .mu_k = kFriction, .mu_s = kFriction},
+                                     RestitutionLaw::kEnergetic})
+                         .J_F);
     out.plus = out.minus;
     out.plus.v_WB += change.dv_W;
     out.plus.omega_WB += change.domega_W;

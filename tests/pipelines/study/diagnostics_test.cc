@@ -51,7 +51,7 @@ Judged Judge(const std::vector<ImpactEvent>& events, const Body& body,
   Judged out;
   const IdentifyOptions identify;
   for (const RestitutionLaw law : laws)
-    out.fit.fits.push_back(Identify(events, body, {.law = law}, identify));
+    out.fit.fits.push_back(Identify(events, body, {{}, law}, identify));
   out.fit.n_events = static_cast<int>(events.size());
   out.validation = Validate(events, body, out.fit, identify, {});
   out.scrutiny = DiagnoseCampaign(events, body, out.fit, out.validation, 1);

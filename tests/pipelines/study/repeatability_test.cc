@@ -14,6 +14,7 @@
 #include "impact/law/solve.h"
 #include "pipelines/config/visit.h"
 #include "tests/support/faults.h"
+#include "tests/support/per_test_level.h"
 
 namespace impactlab {
 namespace {
@@ -23,7 +24,7 @@ using ::testing::HasSubstr;
 using ::testing::SizeIs;
 
 const Vector3d kGravity(0, 0, -9.80665);
-const ImpactModel kLaw = {.law = RestitutionLaw::kEnergetic, .e = 0.55, .mu_k = 0.2, .mu_s = 0.2};
+const ImpactModel kLaw = {{.e = 0.55, .mu_k = 0.2, .mu_s = 0.2}, RestitutionLaw::kEnergetic};
 
 // What a campaign of drops of a box on its corner is made of.
 struct Campaign {
@@ -293,7 +294,7 @@ TEST(SingleImpact, RestitutionComesBackByEveryLaw) {
     for (const RestitutionLaw law :
          {RestitutionLaw::kNewton, RestitutionLaw::kPoisson, RestitutionLaw::kEnergetic}) {
       for (const double e : {0.05, 0.5, 0.95}) {
-        const ImpactModel model = {.law = law, .e = e, .mu_k = 0.15, .mu_s = 0.15};
+        const ImpactModel model = {{.e = e, .mu_k = 0.15, .mu_s = 0.15}, law};
         ImpactEvent event = drawn;
         event.v_plus = event.v_minus +
                        event.contact.X_WF.linear() * Solve(event.contact, model).J_F / body.mass;
@@ -340,8 +341,7 @@ TEST(SingleImpact, FrictionOnlyWhereTheContactSlidThroughout) {
   RepeatabilityDrops drops(20);
   const Body body = Box(false);
   for (const double mu : {0.05, 0.2, 0.3}) {
-    const ImpactModel model = {
-        .law = RestitutionLaw::kEnergetic, .e = 0.55, .mu_k = mu, .mu_s = mu};
+    const ImpactModel model = {{.e = 0.55, .mu_k = mu, .mu_s = mu}, RestitutionLaw::kEnergetic};
     ImpactEvent event = drops.Draw({}, body, 0, {1.5, 1.2, -2});
     const ImpactOutcome outcome = Solve(event.contact, model);
     ASSERT_EQ(outcome.path_case.digit, 0);

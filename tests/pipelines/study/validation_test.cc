@@ -80,7 +80,7 @@ TEST(Validation, CompliantContactsStandBesideTheLaws) {
     UpdateContact(event, ball, Plane{}, kValidationGravity);
     const double e = ImpliedRestitution(CompliantWith(CompliantLaw::kHuntCrossley, 0.6, 1, 2), 1,
                                         -event.v_minus.z());
-    const ImpactOutcome outcome = Solve(event.contact, {.e = e, .mu_k = 0.15, .mu_s = 0.15});
+    const ImpactOutcome outcome = Solve(event.contact, {{.e = e, .mu_k = 0.15, .mu_s = 0.15}});
     const VelocityChange change = ApplyImpulse(ball, event.X_WB, event.contact.X_WF, outcome.J_F);
     event.v_plus = event.v_minus + change.dv_W + Eigen::Vector3d(noise(random), 0, noise(random));
     event.omega_plus = event.omega_minus + change.domega_W;
@@ -111,7 +111,7 @@ TEST(Validation, CompliantContactsStandBesideTheLaws) {
 // The form holds the numbers of the table: measured, predicted and their difference line by line.
 TEST(Validation, FormHoldsTheNumbersOfTheTable) {
   const Body body = MakeBox({0.06, 0.06, 0.06}, 0.2, true);
-  const auto events = Events(body, {.e = 0.5, .mu_k = 0.1, .mu_s = 0.1}, 4, 0.02, 1e-3);
+  const auto events = Events(body, {{.e = 0.5, .mu_k = 0.1, .mu_s = 0.1}}, 4, 0.02, 1e-3);
   const ValidationTable table = Validate(events, body, KnownFit(0.1, 0.5), {}, InSample());
   const PresentationTable form = ValidationForm(table);
   std::map<std::string, std::size_t> at;
@@ -144,7 +144,7 @@ TEST(Validation, FormHoldsTheNumbersOfTheTable) {
 
 TEST(Validation, ExactEventsAreAdequateWithoutError) {
   const Body body = MakeBox({0.06, 0.06, 0.06}, 0.2, true);
-  const auto events = Events(body, {.e = 0.5, .mu_k = 0.1, .mu_s = 0.1}, 12, 0, 1e-4);
+  const auto events = Events(body, {{.e = 0.5, .mu_k = 0.1, .mu_s = 0.1}}, 12, 0, 1e-4);
   const ValidationTable table = Validate(events, body, KnownFit(0.1, 0.5), {}, InSample());
   EXPECT_EQ(table.errors.size(), 12u);
   for (const PredictionError& error : table.errors) EXPECT_LT(error.by_plus, 1e-9);
@@ -158,7 +158,7 @@ TEST(Validation, ExactEventsAreAdequateWithoutError) {
 TEST(Validation, ErrorNormsByHand) {
   const Body body = MakeBox({0.06, 0.06, 0.06}, 0.2, true);
   const double kick = 0.3;
-  const auto events = Events(body, {.e = 0.5, .mu_k = 0.1, .mu_s = 0.1}, 6, kick, 1e-4);
+  const auto events = Events(body, {{.e = 0.5, .mu_k = 0.1, .mu_s = 0.1}}, 6, kick, 1e-4);
   const ValidationTable table = Validate(events, body, KnownFit(0.1, 0.5), {}, InSample());
   ASSERT_EQ(table.errors.size(), events.size());
   const double inertia = 0.2 * 0.06 * 0.06 / 6;
@@ -182,7 +182,7 @@ TEST(Validation, ErrorNormsByHand) {
 TEST(Validation, VerdictsFollowTheToleranceAndTheNoise) {
   const Body body = MakeBox({0.06, 0.06, 0.06}, 0.2, true);
   const auto verdict = [&](double kick, double sd) {
-    const auto events = Events(body, {.e = 0.5, .mu_k = 0.1, .mu_s = 0.1}, 4, kick, sd);
+    const auto events = Events(body, {{.e = 0.5, .mu_k = 0.1, .mu_s = 0.1}}, 4, kick, sd);
     for (const ValidationRow& row :
          Validate(events, body, KnownFit(0.1, 0.5), {}, InSample()).rows) {
       if (row.quantity == "v_plus_z") {
@@ -199,7 +199,7 @@ TEST(Validation, VerdictsFollowTheToleranceAndTheNoise) {
 }
 
 TEST(Validation, MassDoesNotMatter) {
-  const ImpactModel model{.e = 0.4, .mu_k = 0.15, .mu_s = 0.15};
+  const ImpactModel model{{.e = 0.4, .mu_k = 0.15, .mu_s = 0.15}};
   const Body light = MakeBox({0.06, 0.06, 0.06}, 0.2, true),
              heavy = MakeBox({0.06, 0.06, 0.06}, 20, true);
   const auto a =
@@ -215,7 +215,7 @@ TEST(Validation, MassDoesNotMatter) {
 
 TEST(Validation, FoldsLeaveTheirRecordingsOut) {
   const Body body = MakeBox({0.06, 0.06, 0.06}, 0.2, true);
-  const auto events = Events(body, {.e = 0.5, .mu_k = 0.1, .mu_s = 0.1}, 20, 0, 1e-3);
+  const auto events = Events(body, {{.e = 0.5, .mu_k = 0.1, .mu_s = 0.1}}, 20, 0, 1e-3);
   ValidationOptions options;
   options.folds = 4;
   const ValidationTable table = Validate(events, body, KnownFit(0.1, 0.5), {}, options);
@@ -233,8 +233,8 @@ TEST(Validation, SpecimensAreSummarisedApart) {
   EXPECT_EQ(SetOf("0012"), "");
   EXPECT_EQ(SetOf("tossed"), "tossed");
   const Body body = MakeBox({0.06, 0.06, 0.06}, 0.2, true);
-  auto events = Events(body, {.e = 0.5, .mu_k = 0.1, .mu_s = 0.1}, 6, 0.3, 1e-4);
-  const auto good = Events(body, {.e = 0.5, .mu_k = 0.1, .mu_s = 0.1}, 6, 0, 1e-4);
+  auto events = Events(body, {{.e = 0.5, .mu_k = 0.1, .mu_s = 0.1}}, 6, 0.3, 1e-4);
+  const auto good = Events(body, {{.e = 0.5, .mu_k = 0.1, .mu_s = 0.1}}, 6, 0, 1e-4);
   events.insert(events.end(), good.begin(), good.end());
   for (std::size_t i = 0; i < events.size(); ++i)
     events[i].recording = (i < 6 ? "steel_" : "rubber_") + std::to_string(i);
@@ -261,8 +261,8 @@ FitResult NewtonFit(double mu, double e, double sd) {
 // uncertainties.
 TEST(Validation, PlanarLawsAreNewtonsWhereSlipLasts) {
   const Body body = MakeBox({0.06, 0.06, 0.06}, 0.2, true);
-  const auto events = Events(
-      body, {.law = RestitutionLaw::kNewton, .e = 0.5, .mu_k = 0.05, .mu_s = 0.05}, 20, 0, 1e-3);
+  const auto events =
+      Events(body, {{.e = 0.5, .mu_k = 0.05, .mu_s = 0.05}, RestitutionLaw::kNewton}, 20, 0, 1e-3);
   const ValidationTable table = Validate(events, body, NewtonFit(0.05, 0.5, 0.01), {}, InSample());
   EXPECT_EQ(table.errors.size(), 80u);
   std::map<std::tuple<int, std::string, std::string>, const ValidationRow*> newton;
@@ -290,8 +290,8 @@ TEST(Validation, PlanarLawsAreNewtonsWhereSlipLasts) {
 
 TEST(Validation, PlanarLawsStopSlipWhereItsPathReverses) {
   const Body body = MakeBox({0.02, 0.02, 0.12}, 0.2, true);
-  const auto events = Events(
-      body, {.law = RestitutionLaw::kNewton, .e = 0.5, .mu_k = 0.6, .mu_s = 0.6}, 40, 0, 1e-4);
+  const auto events =
+      Events(body, {{.e = 0.5, .mu_k = 0.6, .mu_s = 0.6}, RestitutionLaw::kNewton}, 40, 0, 1e-4);
   const ValidationTable table = Validate(events, body, NewtonFit(0.6, 0.5, 0.01), {}, InSample());
   int stuck = 0;
   for (const ValidationRow& row : table.rows) {
@@ -309,7 +309,7 @@ TEST(Validation, PlanarLawsStopSlipWhereItsPathReverses) {
 
 TEST(Validation, PlanarLawsNeedAPlaneAndNewtonsCoefficients) {
   const Body planar = MakeBox({0.06, 0.06, 0.06}, 0.2, true);
-  const auto events = Events(planar, {.e = 0.5, .mu_k = 0.1, .mu_s = 0.1}, 4, 0, 1e-4);
+  const auto events = Events(planar, {{.e = 0.5, .mu_k = 0.1, .mu_s = 0.1}}, 4, 0, 1e-4);
   for (const ErrorSummary& s :
        Validate(events, planar, KnownFit(0.1, 0.5), {}, InSample()).error_summary)
     EXPECT_EQ(s.law, "energetic");

@@ -59,7 +59,7 @@ TEST(SynthMotion, GrazingVertexIsNotMissed) {
 // Motion that starts in touch with a level floor and meets no impact.
 pipelines::DropMotion Touching(const Body& body, double mu, const BodyState& start, double t_max) {
   pipelines::MotionRules rules;
-  rules.model = {RestitutionLaw::kEnergetic, 0.0, mu, mu};
+  rules.model = {{0.0, mu, mu}, RestitutionLaw::kEnergetic};
   std::mt19937_64 rng(1);
   return pipelines::SimulateDrop(body, Plane{}, rules, start, 0.1, t_max, rng);
 }
@@ -145,7 +145,7 @@ double EnergyOf(const Body& body, const BodyState& s) {
 
 pipelines::MotionRules ToRest(double e, double mu) {
   pipelines::MotionRules rules;
-  rules.model = {RestitutionLaw::kEnergetic, e, mu, mu};
+  rules.model = {{e, mu, mu}, RestitutionLaw::kEnergetic};
   rules.to_rest = true;
   rules.max_impacts = 1000;
   return rules;
@@ -276,7 +276,7 @@ TEST(SynthMotion, ContactThatLastsTurnsOneFlightSmoothlyIntoTheOther) {
   release.v_WB = Vector3d(0.3, 0.1, 0);
   release.omega_WB = Vector3d(1, -2, 3);
   pipelines::MotionRules rules;
-  rules.model = {RestitutionLaw::kEnergetic, 0.6, 0.2, 0.2};
+  rules.model = {{0.6, 0.2, 0.2}, RestitutionLaw::kEnergetic};
   std::mt19937_64 rng(1);
   const pipelines::DropMotion sudden =
       pipelines::SimulateDrop(box, Plane{}, rules, release, 0.03, 10, rng);

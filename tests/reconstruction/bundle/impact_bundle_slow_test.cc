@@ -10,6 +10,7 @@
 #include "reconstruction/bundle/impact_bundle.h"
 #include "tests/reconstruction/drop_errors.h"
 #include "tests/reconstruction/drop_scene.h"
+#include "tests/support/per_test_level.h"
 
 namespace impactlab::test {
 namespace {

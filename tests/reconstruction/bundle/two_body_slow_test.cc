@@ -72,8 +72,7 @@ TEST_P(TwoBodies, StatesMomentumAndCoefficients) {
   EXPECT_LT(closure / n, on_axis ? 2.0 : 1.5);
   EXPECT_GT(z2 / n, 0.6);
   EXPECT_LT(z2 / n, 1.6);
-  const LawFit fit =
-      Identify(events, body, {.law = RestitutionLaw::kEnergetic}, {.influence = false});
+  const LawFit fit = Identify(events, body, {{}, RestitutionLaw::kEnergetic}, {.influence = false});
   const double planted[2] = {FrictionOf(ball), kRestitution};
   for (int k = 0; k < 2; ++k) {
     EXPECT_LT(ListParameters(fit)[k].get().lower95, planted[k])

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/statistical/marker_cells.h"
+#include "tests/support/per_test_level.h"
 
 namespace impactlab {
 namespace {

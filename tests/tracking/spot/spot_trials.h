@@ -10,6 +10,7 @@
 
 #include "data/statistics/statistics.h"
 #include "tests/support/discs.h"
+#include "tests/support/per_test_level.h"
 #include "tracking/spot/spot.h"
 
 namespace impactlab::test {

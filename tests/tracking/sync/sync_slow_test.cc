@@ -10,6 +10,7 @@
 #include <string>
 
 #include "data/statistics/statistics.h"
+#include "tests/support/per_test_level.h"
 #include "tests/tracking/sync/sync_scene.h"
 #include "tracking/sync/sync.h"
 

@@ -9,6 +9,7 @@
 #include <random>
 
 #include "data/statistics/statistics.h"
+#include "tests/support/per_test_level.h"
 
 namespace impactlab {
 namespace {

@@ -5,6 +5,7 @@
 #include <random>
 
 #include "data/statistics/statistics.h"
+#include "tests/support/per_test_level.h"
 #include "tests/tracking/track/drop_scene.h"
 #include "tracking/track/tracker.h"
 
