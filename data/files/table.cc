@@ -10,6 +10,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "data/files/cell.h"
 #include "data/files/text.h"
 
 namespace impactlab {
@@ -222,13 +223,15 @@ class CsvReader {
 
   double Cell(std::size_t i) {
     const std::string_view cell = cells_[i];
-    if (const auto value = ParseNumber(cell)) return *value;
+    const CellValue read = ReadCell(cell);
+    if (read.kind == CellKind::kNumber) return read.value;
     if (cell.empty()) {
-      if (options_.empty_is_nan) return std::numeric_limits<double>::quiet_NaN();
+      if (options_.empty_is_nan) return read.value;
       Fail(table_.path, line_number_, names_[i], "an empty cell", "a finite number");
     }
     Fail(table_.path, line_number_, names_[i], Excerpt(cell),
-         ParseDecimalComma(cell) ? "a finite number with a decimal point" : "a finite number");
+         read.kind == CellKind::kDecimalComma ? "a finite number with a decimal point"
+                                              : "a finite number");
   }
 
   const CsvOptions& options_;

@@ -13,6 +13,7 @@
 #include "data/base/error.h"
 #include "data/cache/provenance.h"
 #include "data/files/atomic_file.h"
+#include "data/files/cell.h"
 #include "data/files/fit_result.h"
 #include "data/files/number_json.h"
 #include "data/files/table.h"
@@ -56,13 +57,14 @@ DataTable Columns(const Table& table, std::string name) {
     column.name = table.text_columns[k];
     const auto& cells = table.texts[k];
     column.is_text = chosen.contains(column.name);
-    for (const std::string& cell : cells)
-      column.is_text |= !TrimSpace(cell).empty() && !ParseNumber(cell);
+    for (const std::string& cell : cells) {
+      const CellKind kind = ReadCell(cell).kind;
+      column.is_text |= kind != CellKind::kNumber && kind != CellKind::kEmpty;
+    }
     if (!column.is_text) {
       column.unit = UnitOfColumn(column.name);
       column.numbers.reserve(cells.size());
-      for (const std::string& cell : cells)
-        column.numbers.push_back(ParseNumber(cell).value_or(kNaN));
+      for (const std::string& cell : cells) column.numbers.push_back(ReadCell(cell).value);
     } else {
       column.texts = cells;
     }

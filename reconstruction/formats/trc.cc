@@ -10,6 +10,7 @@
 #include <map>
 
 #include "data/base/error.h"
+#include "data/files/cell.h"
 #include "data/files/text.h"
 #include "data/files/units.h"
 #include "reconstruction/formats/detail/marker_table.h"
@@ -87,10 +88,6 @@ std::optional<double> Metres(std::string_view text, const LengthUnit& unit) {
   if (std::from_chars(own.data(), own.data() + own.size(), exponent).ec != std::errc())
     return *plain * std::pow(10.0, *unit.exponent);
   return ParseNumber(fmt::format("{}e{}", text.substr(0, e), exponent + *unit.exponent));
-}
-
-bool IsGap(std::string_view cell) {
-  return cell.empty() || LowerCase(cell) == "nan" || LowerCase(cell) == "-nan";
 }
 
 class TrcReader {
@@ -232,7 +229,7 @@ class TrcReader {
       int known = 0;
       for (std::size_t axis = 0; axis < 3; ++axis) {
         const std::size_t k = 2 + 3 * m + axis;
-        if (k >= cells.size() || IsGap(cells[k])) continue;
+        if (k >= cells.size() || ReadCell(cells[k]).gap()) continue;
         const auto value = Metres(cells[k], unit_);
         if (!value)
           Fail(fmt::format("{} of {}", "XYZ"[axis], points.markers[m]), Excerpt(cells[k]),

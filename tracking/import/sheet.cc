@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "data/files/atomic_file.h"
+#include "data/files/cell.h"
 #include "data/files/text.h"
 
 namespace impactlab::tracking {
@@ -101,10 +102,11 @@ void Sheet::Split(std::string_view line) {
 std::optional<double> Sheet::Number(std::size_t row, std::size_t column, std::string_view name,
                                     bool comma) const {
   const std::string_view cell = Cell(row, column);
-  if (cell.empty() || LowerCase(cell) == "nan") return std::nullopt;
-  if (const auto value = ParseNumber(cell)) return value;
-  const auto with_comma = ParseDecimalComma(cell);
-  if (with_comma && comma && delimiter_ != ',') return with_comma;
+  const CellValue read = ReadCell(cell);
+  if (read.gap()) return std::nullopt;
+  if (read.kind == CellKind::kNumber) return read.value;
+  const bool with_comma = read.kind == CellKind::kDecimalComma;
+  if (with_comma && comma && delimiter_ != ',') return read.value;
   throw Fault(row, name, Excerpt(cell),
               with_comma ? "a number with a decimal point" : "a number, or an empty cell or NaN");
 }
