@@ -222,7 +222,9 @@ struct PointEstimate {
   Linearized at;
 };
 
-// Levenberg-Marquardt from the best of the start values; the reason where there is no point.
+// Levenberg-Marquardt from the best of the start values; the reason where there is no point. A loop
+// of its own beside the driver of data/math: it runs for every marker of every frame, on matrices
+// of three rows whose size the compiler knows.
 std::string SolvePoint(const std::vector<CameraRay>& rays, PointEstimate* point) {
   auto& [d, rho, at] = *point;
   d = rays.front().ray_C;

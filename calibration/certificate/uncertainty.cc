@@ -8,6 +8,7 @@
 
 #include "calibration/camera/lens.h"
 #include "calibration/certificate/detail/findings.h"
+#include "data/math/least_squares.h"
 #include "data/math/linear_algebra.h"
 #include "data/math/rotation.h"
 #include "data/statistics/statistics.h"
@@ -179,9 +180,8 @@ using calibration::MeasuredPoint;
 Eigen::Isometry3d FitMotion(const Camera& first, const Camera& second,
                             const std::vector<MeasuredPoint>& points) {
   Eigen::Isometry3d M = Eigen::Isometry3d::Identity();
-  for (int iteration = 0; iteration < 20; ++iteration) {
-    Eigen::Matrix<double, 6, 6> information = Eigen::Matrix<double, 6, 6>::Zero();
-    Eigen::Matrix<double, 6, 1> gradient = Eigen::Matrix<double, 6, 1>::Zero();
+  const auto evaluate = [&](const Eigen::VectorXd&, bool) {
+    SquaresAt at{true, 0, Eigen::MatrixXd::Zero(6, 6), Eigen::VectorXd::Zero(6)};
     for (const MeasuredPoint& point : points) {
       const auto q1 = Project(first, point.p_C);
       const Eigen::Vector3d moved = M * point.p_C;
@@ -190,18 +190,18 @@ Eigen::Isometry3d FitMotion(const Camera& first, const Camera& second,
       const auto q2 = Project(second, moved);
       if (!q1 || !q2 || !calibration::PixelDerivatives(second, moved, &unused, &by_motion))
         continue;
-      information += point.weight * by_motion.transpose() * by_motion;
-      gradient += point.weight * by_motion.transpose() * (*q2 - *q1);
+      at.information += point.weight * by_motion.transpose() * by_motion;
+      at.gradient += point.weight * by_motion.transpose() * (*q2 - *q1);
     }
-    information.diagonal() *= 1 + 1e-12;
-    const Eigen::Matrix<double, 6, 1> step = -information.ldlt().solve(gradient);
-    if (!step.allFinite()) break;
+    return at;
+  };
+  const auto accept = [&](const Eigen::VectorXd& step) {
     Eigen::Isometry3d D = Eigen::Isometry3d::Identity();
     D.linear() = ExpSO3(step.head<3>());
     D.translation() = step.tail<3>();
     M = D * M;
-    if (step.head<3>().norm() < 1e-12 && step.tail<3>().norm() < 1e-12) break;
-  }
+  };
+  MinimizeSquares({evaluate, accept}, 6, {.max_steps = 20, .damped = false, .small_step = 1e-9});
   return M;
 }
 

@@ -175,7 +175,9 @@ struct CornerState {
   double cost = 0;
 };
 
-// Levenberg-Marquardt from `state`; false where the pixels show no corner.
+// Levenberg-Marquardt from `state`; false where the pixels show no corner. Not by the driver of
+// data/math: matrices of fixed size, single-precision sums whose rounding ends the search, a
+// bounded width, and an early end where there is no corner.
 bool IterateCorner(const std::vector<Pixel>& pixels, double most_blur, CornerState* state) {
   Columns columns;
   Normal next_A;

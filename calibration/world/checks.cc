@@ -230,28 +230,27 @@ RigidFit FitRigidMotion(const MovedPoints& points, const Eigen::MatrixXd& C, boo
   }
   Eigen::MatrixXd D;
   out.S = calibration::StackedCovariance(own, by_rig, C, dims, &D);
-  Eigen::VectorXd& e = out.e;
-  Eigen::MatrixXd& J = out.J;
-  e.resize(dims * n);
-  J.resize(dims * n, motions);
-  for (int iteration = 0; iteration <= 20; ++iteration) {
+  const auto linearise = [&](Eigen::VectorXd* e, Eigen::MatrixXd* J) {
+    e->resize(dims * n);
+    J->resize(dims * n, motions);
     for (int k = 0; k < n; ++k) {
-      e.segment(dims * k, dims) = (points.to[k] - X * points.from[k]).head(dims);
+      e->segment(dims * k, dims) = (points.to[k] - X * points.from[k]).head(dims);
       const Eigen::Matrix3d turn = X.linear() * CrossMatrix(points.from[k]);
-      J.block(dims * k, 0, dims, dims) = -Eigen::MatrixXd::Identity(dims, dims);
+      J->block(dims * k, 0, dims, dims) = -Eigen::MatrixXd::Identity(dims, dims);
       if (planar) {
-        J.block<2, 1>(2 * k, 2) = turn.block<2, 1>(0, 2);
+        J->block<2, 1>(2 * k, 2) = turn.block<2, 1>(0, 2);
       } else {
-        J.block<3, 3>(3 * k, 3) = turn;
+        J->block<3, 3>(3 * k, 3) = turn;
       }
     }
-    out.fit = calibration::SolveLinear(e, J, out.S);
-    if (!out.fit.determined || iteration == 20 || out.fit.step.norm() < 1e-12) break;
+    out.e = *e, out.J = *J;
+  };
+  out.fit = calibration::FitByLinearSteps(linearise, out.S, [&](const Eigen::VectorXd& step) {
     const Eigen::Vector3d turn =
-        planar ? Eigen::Vector3d(0, 0, out.fit.step(2)) : Eigen::Vector3d(out.fit.step.tail<3>());
+        planar ? Eigen::Vector3d(0, 0, step(2)) : Eigen::Vector3d(step.tail<3>());
     X.linear() = X.linear() * ExpSO3(turn);
-    X.translation().head(dims) += out.fit.step.head(dims);
-  }
+    X.translation().head(dims) += step.head(dims);
+  });
   return out;
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "data/math/least_squares.h"
 #include "data/math/linear_algebra.h"
 #include "data/math/rotation.h"
 #include "data/statistics/statistics.h"
@@ -49,6 +50,26 @@ LinearFit SolveLinear(const Eigen::VectorXd& e0, const Eigen::MatrixXd& J,
   fit.chi_square = (residual + whitened * fit.step).squaredNorm();
   fit.determined = fit.step.allFinite() && fit.cov.allFinite();
   return fit;
+}
+
+LinearFit FitByLinearSteps(
+    const std::function<void(Eigen::VectorXd* e, Eigen::MatrixXd* J)>& linearise,
+    const Eigen::MatrixXd& S, const std::function<void(const Eigen::VectorXd& step)>& move) {
+  Eigen::VectorXd e;
+  Eigen::MatrixXd J;
+  linearise(&e, &J);
+  if (LinearFit start = SolveLinear(e, J, S); !start.determined) return start;
+  const auto evaluate = [&](const Eigen::VectorXd&, bool) {
+    linearise(&e, &J);
+    const Eigen::MatrixXd weighted = SolveSpd(S, J);
+    return SquaresAt{true, 0, J.transpose() * weighted, weighted.transpose() * e};
+  };
+  const LeastSquaresResult result =
+      MinimizeSquares({evaluate, move}, static_cast<int>(J.cols()),
+                      {.max_steps = 20, .damped = false, .small_step = 1e-9});
+  if (result.status == LeastSquaresStatus::kSingular) return {};
+  linearise(&e, &J);
+  return SolveLinear(e, J, S);
 }
 
 double TailProbability(double chi_square, int dof) {

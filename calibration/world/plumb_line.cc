@@ -167,6 +167,7 @@ std::string StringLine::Fit(GravityEstimate* out) {
   calibration::LinearFit fit;
   Linear at;
   Eigen::MatrixXd cov_line;
+  // Not FitByLinearSteps: the weights move with the line, and turns are bounded.
   for (int iteration = 0; iteration < 30; ++iteration) {
     if (!Linearise(&at)) return "the plumb line runs through a camera";
     const Eigen::Matrix<double, 3, 2> basis = TangentBasis(g_);

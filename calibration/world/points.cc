@@ -211,19 +211,20 @@ int FillPointResults(const PointsProblem& problem, const calibration::LinearFit&
 // Scale of the measured points, fitted beside the pose from X on.
 void FitScale(Eigen::Isometry3d X, PointsProblem* problem, PointsWorld* out) {
   const int n = problem->n();
-  for (int iteration = 0; iteration < 20; ++iteration) {
-    problem->Linearise(X, out->scale);
-    Eigen::MatrixXd with_scale(3 * n, 7);
-    with_scale.leftCols<6>() = problem->J;
-    for (int k = 0; k < n; ++k) with_scale.block<3, 1>(3 * k, 6) = -X.linear() * problem->known[k];
-    const calibration::LinearFit scaled =
-        calibration::SolveLinear(problem->e, with_scale, problem->S);
-    if (!scaled.determined) break;
-    MovePose(scaled.step, &X);
-    out->scale += scaled.step(6);
-    out->sd_scale = std::sqrt(scaled.cov(6, 6));
-    if (scaled.step.norm() < 1e-13 * (1 + problem->reach)) break;
-  }
+  const calibration::LinearFit scaled = calibration::FitByLinearSteps(
+      [&](Eigen::VectorXd* e, Eigen::MatrixXd* J) {
+        problem->Linearise(X, out->scale);
+        *e = problem->e;
+        J->resize(3 * n, 7);
+        J->leftCols<6>() = problem->J;
+        for (int k = 0; k < n; ++k) J->block<3, 1>(3 * k, 6) = -X.linear() * problem->known[k];
+      },
+      problem->S,
+      [&](const Eigen::VectorXd& step) {
+        MovePose(step, &X);
+        out->scale += step(6);
+      });
+  if (scaled.determined) out->sd_scale = std::sqrt(scaled.cov(6, 6));
   out->scale_consistent = std::abs(out->scale - 1) <= 1.959963984540054 * out->sd_scale;
 }
 
@@ -247,15 +248,13 @@ PointsWorld FrameFromPoints(const CameraRig& rig, const std::vector<KnownPoint>&
   problem.StackCovariances();
 
   Eigen::Isometry3d X_AW = calibration::Align(problem.known, problem.seen);
-  calibration::LinearFit fit;
-  for (int iteration = 0; iteration < 20; ++iteration) {
-    problem.Linearise(X_AW, 1);
-    fit = calibration::SolveLinear(problem.e, problem.J, problem.S_own);
-    if (!fit.determined) return refuse("the points do not determine the world frame");
-    MovePose(fit.step, &X_AW);
-    if (fit.step.norm() < 1e-13 * (1 + problem.reach)) break;
-  }
-  problem.Linearise(X_AW, 1);
+  const calibration::LinearFit fit = calibration::FitByLinearSteps(
+      [&](Eigen::VectorXd* e, Eigen::MatrixXd* J) {
+        problem.Linearise(X_AW, 1);
+        *e = problem.e, *J = problem.J;
+      },
+      problem.S_own, [&](const Eigen::VectorXd& step) { MovePose(step, &X_AW); });
+  if (!fit.determined) return refuse("the points do not determine the world frame");
   FrameEstimate& frame = out.frame;
   frame.X_WA = X_AW.inverse();
   const Eigen::Matrix<double, 6, 6> map = calibration::InverseErrorMap(X_AW);

@@ -3,6 +3,7 @@
 
 #include <Eigen/Core>
 #include <Eigen/Geometry>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -38,6 +39,12 @@ struct LinearFit {
 };
 LinearFit SolveLinear(const Eigen::VectorXd& e0, const Eigen::MatrixXd& J,
                       const Eigen::MatrixXd& S);
+// The same of residuals that are not linear: Gauss-Newton steps to the minimum, and the fit there.
+// `linearise` gives residuals and derivatives at the current point, `move` moves it by a step. Not
+// determined where the residuals have no such fit at the start or on the way.
+LinearFit FitByLinearSteps(
+    const std::function<void(Eigen::VectorXd* e, Eigen::MatrixXd* J)>& linearise,
+    const Eigen::MatrixXd& S, const std::function<void(const Eigen::VectorXd& step)>& move);
 
 // Least-squares rotation and position X with to ~ X from (Umeyama 1991, without scale).
 Eigen::Isometry3d Align(const std::vector<Eigen::Vector3d>& from,
