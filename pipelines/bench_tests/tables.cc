@@ -6,6 +6,7 @@
 
 #include "pipelines/bench_tests/bench_tests.h"
 #include "pipelines/page/html.h"
+#include "pipelines/page/markup.h"
 #include "pipelines/page/page.h"
 
 namespace impactlab {
@@ -110,6 +111,15 @@ PresentationTable Budgets(const std::vector<const CoefficientTest*>& some) {
   return form;
 }
 
+std::string TileOf(const CoefficientTest& t) {
+  const std::string name = pipelines::Escape(t.name), printed = pipelines::Escape(t.printed.text);
+  if (t.results.empty()) return pipelines::Tile(name, printed, "not checkable");
+  return pipelines::Tile(name,
+                         pipelines::SymbolHtml(t.coefficient) + " = " +
+                             pipelines::ValueSd(t.results[0].result.value, t.results[0].result.u),
+                         t.printed.there() ? printed + " printed: " + VerdictName(t.verdict) : "");
+}
+
 }  // namespace
 
 std::vector<PresentationTable> FormsOf(const CoefficientTests& all) {
@@ -123,27 +133,10 @@ void WriteCoefficients(const std::filesystem::path& folder, const CoefficientTes
   WriteForms(folder, forms);
   pipelines::Page page;
   page.title = all.name;
-  page.head =
-      "<div class=\"head\" id=\"result\"><p class=\"eyebrow\">ImpactLab tests for "
-      "coefficients</p><h1>" +
-      pipelines::Escape(all.name) + "</h1>";
-  if (!all.source.empty())
-    page.head += "<p class=\"second\">" + pipelines::Escape(all.source) + "</p>";
-  page.head += "<dl class=\"tiles\">";
-  for (const CoefficientTest& t : all.tests) {
-    if (t.results.empty())
-      page.head += pipelines::Tile(pipelines::Escape(t.name), pipelines::Escape(t.printed.text),
-                                   "not checkable");
-    else
-      page.head += pipelines::Tile(
-          pipelines::Escape(t.name),
-          pipelines::SymbolHtml(t.coefficient) + " = " +
-              pipelines::ValueSd(t.results[0].result.value, t.results[0].result.u),
-          t.printed.there()
-              ? pipelines::Escape(t.printed.text) + " printed: " + VerdictName(t.verdict)
-              : "");
-  }
-  page.head += "</dl></div>\n";
+  pipelines::PageHead head{.eyebrow = "ImpactLab tests for coefficients", .title = all.name};
+  if (!all.source.empty()) head.remarks = {{"second", pipelines::Escape(all.source)}};
+  for (const CoefficientTest& t : all.tests) head.tiles += TileOf(t);
+  page.head = pipelines::PageHeadHtml(head);
   const auto section = [&](const std::string& id, const std::string& title, std::string html) {
     pipelines::Section s;
     s.id = id;

@@ -7,6 +7,7 @@
 
 #include "pipelines/literature/literature.h"
 #include "pipelines/page/html.h"
+#include "pipelines/page/markup.h"
 #include "pipelines/page/page.h"
 
 namespace impactlab {
@@ -270,24 +271,22 @@ void WriteIndex(const std::filesystem::path& path, const PublishedTables& all) {
   pipelines::Page page;
   page.title = all.name;
   const Counts n = CountOf(all);
-  page.head = fmt::format(
-      "<div class=\"head\" id=\"result\"><p class=\"eyebrow\">ImpactLab audit of printed "
-      "tables</p><h1>{}</h1><p class=\"lead\">{} in "
-      "{} of {}.</p>",
-      pipelines::Escape(all.name), pipelines::Count(n.faults, "disagreement"),
-      n.experiments_with_faults, pipelines::Count(n.experiments, "experiment"));
-  if (!all.source.empty())
-    page.head += "<p class=\"second\">" + pipelines::Escape(all.source) + "</p>";
-  page.head +=
-      "<dl class=\"tiles\">" +
-      pipelines::Tile("Disagreements", std::to_string(n.faults), "beyond what rounding allows") +
-      pipelines::Tile("Validation", pipelines::Count(n.stated, "row"),
-                      "whose orientation is stated or assumed") +
-      pipelines::Tile("Orientation solved", pipelines::Count(n.solved, "row"),
-                      "from momentum; shown, never counted") +
-      pipelines::Tile("Needs orientation", pipelines::Count(n.rows - n.stated - n.solved, "row"),
-                      "momentum gives none") +
-      "</dl></div>\n";
+  pipelines::PageHead head{
+      .eyebrow = "ImpactLab audit of printed tables",
+      .title = all.name,
+      .lead = fmt::format("{} in {} of {}.", pipelines::Count(n.faults, "disagreement"),
+                          n.experiments_with_faults, pipelines::Count(n.experiments, "experiment")),
+      .tiles = pipelines::Tile("Disagreements", std::to_string(n.faults),
+                               "beyond what rounding allows") +
+               pipelines::Tile("Validation", pipelines::Count(n.stated, "row"),
+                               "whose orientation is stated or assumed") +
+               pipelines::Tile("Orientation solved", pipelines::Count(n.solved, "row"),
+                               "from momentum; shown, never counted") +
+               pipelines::Tile("Needs orientation",
+                               pipelines::Count(n.rows - n.stated - n.solved, "row"),
+                               "momentum gives none")};
+  if (!all.source.empty()) head.remarks = {{"second", pipelines::Escape(all.source)}};
+  page.head = pipelines::PageHeadHtml(head);
   const auto section = [&](const std::string& id, const std::string& title, std::string html) {
     pipelines::Section s;
     s.id = id;

@@ -9,6 +9,7 @@
 #include "pipelines/map/impact_map.h"
 #include "pipelines/page/html.h"
 #include "pipelines/page/map_drawing.h"
+#include "pipelines/page/markup.h"
 
 namespace impactlab {
 namespace {
@@ -71,19 +72,19 @@ void WriteMapGallery(const std::filesystem::path& path, const std::vector<Impact
     section.html += "<p class=\"foot\">" + Certified(map) + "</p>";
     page.sections.push_back(std::move(section));
   }
-  page.head = fmt::format(
-      "<p class=\"eyebrow\">ImpactLab</p><h1>Maps of single impacts</h1><p class=\"lead\">{}, "
-      "solved along the exact path and certified "
-      "point by "
-      "point.{}</p><p class=\"second\">A case says when slip first stops: 0 never, 1 and 2 in "
-      "compression, 3 and 4 in restitution, 5 and 6 "
-      "from rest; after "
-      "1, 3, 5 the contact sticks, after 2, 4, 6 it slips again.</p>",
-      pipelines::Count(static_cast<long long>(maps.size()), "map"),
-      agree + differ > 0
-          ? fmt::format(" Of {} statements of the documents {} agree with what we get, {} do not.",
-                        agree + differ, agree, differ)
-          : "");
+  std::string lead = fmt::format("{}, solved along the exact path and certified point by point.",
+                                 pipelines::Count(static_cast<long long>(maps.size()), "map"));
+  if (agree + differ > 0)
+    lead += fmt::format(" Of {} statements of the documents {} agree with what we get, {} do not.",
+                        agree + differ, agree, differ);
+  page.head = pipelines::PageHeadHtml(
+      {.eyebrow = "ImpactLab",
+       .title = "Maps of single impacts",
+       .lead = lead,
+       .remarks = {{"second",
+                    "A case says when slip first stops: 0 never, 1 and 2 in compression, 3 and 4 "
+                    "in restitution, 5 and 6 from rest; after 1, 3, 5 the contact sticks, after 2, "
+                    "4, 6 it slips again."}}});
   pipelines::WritePage(path, page, {});
 }
 

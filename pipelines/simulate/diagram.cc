@@ -11,6 +11,7 @@
 #include "impact/motion/orbit.h"
 #include "pipelines/config/run_context.h"
 #include "pipelines/simulate/detail/diagram_journal.h"
+#include "pipelines/simulate/orbits.h"
 
 namespace impactlab {
 namespace {
@@ -19,13 +20,6 @@ using Eigen::VectorXd;
 
 // Part of the tolerance within which a motion repeats exactly.
 constexpr double kSettled = 1e-5;
-
-// Of the surface that vibrates; 0 where none does.
-double PeriodOf(const Scenario& scenario) {
-  for (const pipelines::DrawnPlane& plane : scenario.planes)
-    if (plane.amplitude > 0) return 2 * M_PI / plane.frequency;
-  return 0;
-}
 
 double PhaseOf(const Scenario& scenario) {
   for (const pipelines::DrawnPlane& plane : scenario.planes)
@@ -51,52 +45,49 @@ bool Inside(const Mechanism& mechanism, const MechanismState& state) {
   return false;
 }
 
-// `from`: the last state of the neighbour, with its time in periods of the surface; null: the
-// scenario's own start.
-DiagramCell RunCell(const Diagram& diagram, const Scenario& scenario, const MechanismState* from,
-                    const RunContext& context) {
-  const Mechanism& mechanism = scenario.mechanism;
-  const double period = PeriodOf(scenario);
-  MechanismState start = scenario.start;
-  if (from) {
-    MechanismState carried = *from;
-    carried.t *= period;
-    if (!Inside(mechanism, carried)) start = carried;
-  }
-  SimulateOptions options = scenario.options;
-  options.sample_step = 0;
-  options.duration = diagram.longest;
-
-  DiagramCell cell;
-  const std::vector<int> indices = RecordIndices(diagram, mechanism);
-  // Of every crossing: the point, and the impacts and releases before it.
+// Crossings of the section, each with the impacts and releases before it.
+struct Crossings {
   std::vector<VectorXd> points;
   std::vector<int> impacts_at, releases_at;
   int impacts = 0, releases = 0;
+};
+
+Section SectionOf(const Diagram& diagram, const Scenario& scenario) {
+  if (diagram.section == DiagramSection::kApex)
+    return {[k = diagram.falling](const MechanismState& s) { return s.u[k]; }, -1};
+  const double omega = 2 * M_PI / SurfacePeriod(scenario),
+               shift = PhaseOf(scenario) - diagram.phase;
+  return {[omega, shift](const MechanismState& s) { return std::sin(omega * s.t + shift); }, 1};
+}
+
+// Follows the motion from `start` until all points are there, into `found`.
+SimulationResult FollowMotion(const Diagram& diagram, const Scenario& scenario,
+                              const MechanismState& start, const RunContext& context,
+                              Crossings& found) {
+  const Mechanism& mechanism = scenario.mechanism;
+  SimulateOptions options = scenario.options;
+  options.sample_step = 0;
+  options.duration = diagram.longest;
   SimulationObserver observer;
   observer.stop = [&] {
     return context.cancellation != nullptr && context.cancellation->requested();
   };
   observer.event = [&](const SimulationEvent& event) {
-    impacts += event.kind == SimulationEventKind::kImpact ||
-               event.kind == SimulationEventKind::kImpactWithoutCollision;
-    releases += event.kind == SimulationEventKind::kRelease;
+    found.impacts += event.kind == SimulationEventKind::kImpact ||
+                     event.kind == SimulationEventKind::kImpactWithoutCollision;
+    found.releases += event.kind == SimulationEventKind::kRelease;
   };
-  if (diagram.section == DiagramSection::kApex) {
-    observer.sections = {{[k = diagram.falling](const MechanismState& s) { return s.u[k]; }, -1}};
-  } else {
-    const double omega = 2 * M_PI / period, shift = PhaseOf(scenario) - diagram.phase;
-    observer.sections = {
-        {[omega, shift](const MechanismState& s) { return std::sin(omega * s.t + shift); }, 1}};
-  }
-  observer.crossing = [&](int, const MechanismState& s) {
+  observer.sections = {SectionOf(diagram, scenario)};
+  observer.crossing = [&, indices = RecordIndices(diagram, mechanism)](int,
+                                                                       const MechanismState& s) {
     VectorXd point(static_cast<Eigen::Index>(indices.size()));
     for (std::size_t i = 0; i < indices.size(); ++i)
       point[static_cast<Eigen::Index>(i)] =
           indices[i] < mechanism.n_q ? s.q[indices[i]] : s.u[indices[i] - mechanism.n_q];
+    auto& points = found.points;
     points.push_back(point);
-    impacts_at.push_back(impacts);
-    releases_at.push_back(releases);
+    found.impacts_at.push_back(found.impacts);
+    found.releases_at.push_back(found.releases);
     const int n = static_cast<int>(points.size()), some = 4 * diagram.longest_period;
     if (n >= diagram.transient + diagram.keep) return true;
     // Where only periods are wanted, a motion that repeats exactly is past its transient.
@@ -104,9 +95,27 @@ DiagramCell RunCell(const Diagram& diagram, const Scenario& scenario, const Mech
            FindPeriod({points.end() - some, points.end()}, kSettled * diagram.tolerance, some / 4) >
                0;
   };
-  const SimulationResult result = Simulate(mechanism, start, options, observer);
+  return Simulate(mechanism, start, options, observer);
+}
+
+// `from`: the last state of the neighbour, with its time in periods of the surface; null: the
+// scenario's own start.
+DiagramCell RunCell(const Diagram& diagram, const Scenario& scenario, const MechanismState* from,
+                    const RunContext& context) {
+  const double period = SurfacePeriod(scenario);
+  MechanismState start = scenario.start;
+  if (from) {
+    MechanismState carried = *from;
+    carried.t *= period;
+    if (!Inside(scenario.mechanism, carried)) start = carried;
+  }
+  Crossings found;
+  const SimulationResult result = FollowMotion(diagram, scenario, start, context, found);
   context.CheckCancelled();
 
+  std::vector<VectorXd>& points = found.points;
+  const std::vector<int>&impacts_at = found.impacts_at, &releases_at = found.releases_at;
+  DiagramCell cell;
   cell.end = result.end == SimulationEnd::kStopped ? "complete" : SimulationEndName(result.end);
   // A motion that ended early, on its own, may not have passed the transient.
   const std::size_t drop =

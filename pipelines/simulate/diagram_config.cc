@@ -8,11 +8,11 @@
 #include "data/cache/provenance.h"
 #include "data/files/atomic_file.h"
 #include "data/files/text.h"
-#include "data/yaml/set.h"
 #include "data/yaml/yaml.h"
 #include "pipelines/config/grid_axis.h"
 #include "pipelines/config/visit.h"
 #include "pipelines/simulate/diagram.h"
+#include "pipelines/simulate/orbits.h"
 
 namespace impactlab {
 namespace {
@@ -162,12 +162,10 @@ void VisitDiagram(Keys& keys, Diagram& out) {
 }  // namespace
 
 Scenario Diagram::At(std::size_t start, std::size_t ix, std::size_t iy) const {
-  const std::string file = scenario.string();
-  std::string text = scenario_text;
-  for (const auto& [key, value] : starts[start].keys) text = SetYamlNumber(text, file, key, value);
-  text = SetYamlNumber(text, file, x.key, x.values[ix]);
-  if (y) text = SetYamlNumber(text, file, y->key, y->values[iy]);
-  return ParseScenario(text, file);
+  ScenarioNumbers numbers = starts[start].keys;
+  numbers.emplace_back(x.key, x.values[ix]);
+  if (y) numbers.emplace_back(y->key, y->values[iy]);
+  return ScenarioWith(scenario_text, scenario.string(), numbers);
 }
 
 Diagram LoadDiagram(const std::filesystem::path& path) {

@@ -9,6 +9,7 @@
 
 #include "pipelines/page/html.h"
 #include "pipelines/page/map_drawing.h"
+#include "pipelines/page/markup.h"
 #include "pipelines/page/page.h"
 #include "pipelines/simulate/diagram.h"
 
@@ -143,11 +144,12 @@ void WriteDiagramPage(const std::filesystem::path& path, const Diagram& diagram,
     else if (cell.period == 0)
       ++none;
   }
-  page.head = fmt::format(
-      "<p class=\"eyebrow\">ImpactLab</p><h1>{}</h1><p class=\"lead\">{}, each followed past {} of "
-      "its section.</p>",
-      Escape(diagram.name), pipelines::Count(static_cast<long long>(cells.size()), "motion"),
-      pipelines::Count(diagram.transient, "point"));
+  page.head = pipelines::PageHeadHtml(
+      {.eyebrow = "ImpactLab",
+       .title = diagram.name,
+       .lead = fmt::format("{}, each followed past {} of its section.",
+                           pipelines::Count(static_cast<long long>(cells.size()), "motion"),
+                           pipelines::Count(diagram.transient, "point"))});
   pipelines::Section section;
   section.id = "diagram";
   section.title = diagram.figure.empty() ? "Diagram" : diagram.figure;

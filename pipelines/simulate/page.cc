@@ -11,6 +11,7 @@
 #include "data/files/text.h"
 #include "pipelines/page/assets.h"
 #include "pipelines/page/html.h"
+#include "pipelines/page/markup.h"
 #include "pipelines/page/motion_json.h"
 #include "pipelines/simulate/simulate.h"
 
@@ -285,27 +286,25 @@ std::string Head(const Scenario& scenario, const SimulatedMotion& motion) {
   const SimulationResult& r = motion.result;
   const auto energy = [](const MotionSample& s) { return s.kinetic + s.potential; };
   const double lost = energy(motion.samples.front()) - energy(motion.samples.back());
-  const std::string lead = Capitalized(pipelines::EndPhrase(r) + ".");
-  std::string out = fmt::format(
-      "<div class=\"head\" id=\"result\"><p class=\"eyebrow\">ImpactLab "
-      "simulation</p><h1>{}</h1><p class=\"lead\">{}</p>",
-      Escape(scenario.name), Escape(lead));
-  if (!scenario.source.empty()) out += "<p class=\"second\">" + Escape(scenario.source) + "</p>";
-  out += "<dl class=\"tiles\">";
-  out += pipelines::Tile("Impacts", std::to_string(r.impacts),
-                         pipelines::Count(r.events, "event") + " of all kinds");
+  pipelines::PageHead head{.eyebrow = "ImpactLab simulation",
+                           .title = scenario.name,
+                           .lead = Escape(Capitalized(pipelines::EndPhrase(r) + "."))};
+  if (!scenario.source.empty()) head.remarks = {{"second", Escape(scenario.source)}};
+  head.tiles = pipelines::Tile("Impacts", std::to_string(r.impacts),
+                               pipelines::Count(r.events, "event") + " of all kinds");
   if (r.last_accumulation > 0)
-    out += pipelines::Tile("Chatter ended", Num(r.last_accumulation, 8) + " s",
-                           "the last of its accumulation times");
+    head.tiles += pipelines::Tile("Chatter ended", Num(r.last_accumulation, 8) + " s",
+                                  "the last of its accumulation times");
   if (scenario.mechanism.passive)
-    out += pipelines::Tile("Energy lost", Num(lost, 4) + " J",
-                           "largest gain over a step or an event: " + Num(r.energy_gain, 2) + " J");
+    head.tiles +=
+        pipelines::Tile("Energy lost", Num(lost, 4) + " J",
+                        "largest gain over a step or an event: " + Num(r.energy_gain, 2) + " J");
   else
-    out += pipelines::Tile("Energy", Num(energy(motion.samples.back()), 4) + " J",
-                           "at the end; the mechanism is driven");
-  out += pipelines::Tile("Deepest", Num(std::max(0.0, -r.deepest), 2) + " m",
-                         "penetration of any contact after any step");
-  return out + "</dl></div>\n";
+    head.tiles += pipelines::Tile("Energy", Num(energy(motion.samples.back()), 4) + " J",
+                                  "at the end; the mechanism is driven");
+  head.tiles += pipelines::Tile("Deepest", Num(std::max(0.0, -r.deepest), 2) + " m",
+                                "penetration of any contact after any step");
+  return pipelines::PageHeadHtml(head);
 }
 
 }  // namespace
