@@ -4,6 +4,7 @@
 #include <Eigen/Eigenvalues>
 #include <Eigen/LU>
 #include <Eigen/QR>
+#include <Eigen/SVD>
 #include <limits>
 
 namespace impactlab {
@@ -31,6 +32,16 @@ SymmetricEigen EigenOf(const MatrixView& A) {
   const MatrixXd matrix = A;
   const Eigen::SelfAdjointEigenSolver<MatrixXd> eigen(matrix);
   return {eigen.eigenvalues(), eigen.eigenvectors(), eigen.info() == Eigen::Success};
+}
+
+SymmetricEigen3 Eigen3Of(const Eigen::Matrix3d& A) {
+  const Eigen::SelfAdjointEigenSolver<Eigen::Matrix3d> eigen(A);
+  return {eigen.eigenvalues(), eigen.eigenvectors()};
+}
+
+Svd3 Svd3Of(const Eigen::Matrix3d& A) {
+  const Eigen::JacobiSVD<Eigen::Matrix3d> svd(A, Eigen::ComputeFullU | Eigen::ComputeFullV);
+  return {svd.matrixU(), svd.matrixV(), svd.singularValues()};
 }
 
 MatrixXd SolveSpd(const MatrixView& A, const MatrixView& B) {

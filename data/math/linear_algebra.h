@@ -31,6 +31,20 @@ struct SymmetricEigen {
 /// Eigenvalues and eigenvectors of a symmetric matrix, of which the lower triangle is read.
 SymmetricEigen EigenOf(const MatrixView& A);
 
+/// The same of a 3 x 3 matrix, by sizes known to the compiler.
+struct SymmetricEigen3 {
+  Eigen::Vector3d values;
+  Eigen::Matrix3d vectors;
+};
+SymmetricEigen3 Eigen3Of(const Eigen::Matrix3d& A);
+
+/// A = U diag(s) V' of a 3 x 3 matrix, with s falling and both U and V whole.
+struct Svd3 {
+  Eigen::Matrix3d U, V;
+  Eigen::Vector3d s;
+};
+Svd3 Svd3Of(const Eigen::Matrix3d& A);
+
 /// Solution X (n x k) of A X = B for a symmetric positive definite A (n x n) by L D L' with
 /// pivoting; only the lower triangle of A is read. Directions in which D vanishes are left at zero;
 /// the solution is not finite if A or B is not.

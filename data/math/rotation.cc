@@ -41,4 +41,8 @@ Matrix3d RightJacobianSO3(const Vector3d& r) {
          (angle - std::sin(angle)) / (square * angle) * K * K;
 }
 
+Matrix3d TurnBetween(const Vector3d& from, const Vector3d& to) {
+  return Eigen::Quaterniond::FromTwoVectors(from, to).toRotationMatrix();
+}
+
 }  // namespace impactlab

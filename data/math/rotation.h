@@ -19,4 +19,8 @@ Eigen::Vector3d LogSO3(const Eigen::Matrix3d& R);
 /// ExpSO3(-u r) for u from 0 to 1.
 Eigen::Matrix3d RightJacobianSO3(const Eigen::Vector3d& r);
 
+/// The shortest rotation that turns the direction of `from` into that of `to`; half a turn about
+/// some axis across them where they are opposite. Neither may be zero.
+Eigen::Matrix3d TurnBetween(const Eigen::Vector3d& from, const Eigen::Vector3d& to);
+
 }  // namespace impactlab

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <random>
 
+#include "data/math/rotation.h"
 #include "pipelines/config/visit.h"
 
 namespace impactlab {
@@ -70,9 +71,7 @@ std::vector<Eigen::Isometry3d> BoardTour(const CameraRig& rig, const Board& boar
     // rolled.
     const Eigen::Matrix3d& upright = rig.cameras.front().X_WC.linear();
     const Eigen::Matrix3d facing =
-        Eigen::Quaterniond::FromTwoVectors(upright.col(2), (centre - middle).normalized())
-            .toRotationMatrix() *
-        upright;
+        TurnBetween(upright.col(2), (centre - middle).normalized()) * upright;
     Eigen::Isometry3d X_WG = Eigen::Isometry3d::Identity();
     X_WG.linear() =
         facing *

@@ -157,9 +157,7 @@ std::vector<PlacedFrame> PlaceFrames(const CameraRig& rig, const DropProblem& pr
       if (problem.has_axis) {
         const Matrix3d R_near = last ? Matrix3d(last->linear()) : Matrix3d(X.linear());
         const Matrix3d R =
-            Eigen::Quaterniond::FromTwoVectors(R_near * problem.axis_B, X.linear() * problem.axis_B)
-                .toRotationMatrix() *
-            R_near;
+            TurnBetween(R_near * problem.axis_B, X.linear() * problem.axis_B) * R_near;
         X.translation() = X * p_B.front() - R * p_B.front();
         X.linear() = R;
       }

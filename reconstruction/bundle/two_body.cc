@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "data/base/error.h"
+#include "data/math/linear_algebra.h"
 #include "data/math/rotation.h"
 #include "data/statistics/statistics.h"
 #include "reconstruction/bundle/detail/two_body_arcs.h"
@@ -51,6 +52,8 @@ Meeting MeetAtOneTime(const reconstruction::Motion& one, const reconstruction::M
   const double start = t;
   MatrixXd weight;
   Eigen::RowVectorXd T;
+  // As JoinArcs (reconstruction/motion/arcs.cc): one bounded unknown, and weights that move with
+  // it.
   for (int iteration = 0; iteration < 30; ++iteration) {
     m.side[0] = one.Before(t);
     m.side[1] = one.After(t);
@@ -68,7 +71,7 @@ Meeting MeetAtOneTime(const reconstruction::Motion& one, const reconstruction::M
       gap.segment<3>(6 * b + 3) = LogSO3(before.R.transpose() * after.R);
       approach.segment<6>(6 * b) = after.velocity - before.velocity;
     }
-    S = H * C * H.transpose();
+    S = Congruence(H, C);
     S.diagonal() += jump;
     weight = S.inverse();
     const double information = approach.dot(weight * approach);
@@ -86,8 +89,8 @@ Meeting MeetAtOneTime(const reconstruction::Motion& one, const reconstruction::M
   if (!m.converged) return m;
   m.chi_square = gap.dot(weight * gap);
   const MatrixXd project = MatrixXd::Identity(12, 12) - approach * T;
-  const MatrixXd pull = C * H.transpose() * weight;
-  const VectorXd moved = -pull * gap;
+  const MatrixXd shared = C * H.transpose(), pull = shared * weight;
+  const VectorXd moved = -(pull * gap);
   for (int s = 0; s < 4; ++s) {
     m.side[s].p += moved.segment<3>(12 * s);
     m.side[s].R = m.side[s].R * ExpSO3(moved.segment<3>(12 * s + 3));
@@ -95,9 +98,11 @@ Meeting MeetAtOneTime(const reconstruction::Motion& one, const reconstruction::M
   }
   // Estimates follow the errors e of the arcs by 1 - (pull P + rate T) H, and the jumps of the
   // poses by the last factor.
-  const MatrixXd follow = pull * project + rate * T;
-  const MatrixXd keep = MatrixXd::Identity(48, 48) - follow * H;
-  m.cov = keep * C * keep.transpose() + follow * jump.asDiagonal() * follow.transpose();
+  MatrixXd follow = pull * project;
+  follow += rate * T;
+  MatrixXd keep = follow * H;
+  keep = MatrixXd::Identity(48, 48) - keep;
+  m.cov = Congruence(keep, C) + Congruence(follow, MatrixXd(jump.asDiagonal()));
   return m;
 }
 
@@ -154,8 +159,9 @@ void SetClosure(const Meeting& m, const Body& body, const StruckBody& struck,
     out->closure = J + struck.body.mass * (w.v[3] - w.v[2]);
     dclosure = dJ + struck.body.mass * (w.dv[3] - w.dv[2]);
   }
-  out->cov_closure = dclosure * m.cov * dclosure.transpose();
-  event.struck->closure_chi_square = out->closure.dot(out->cov_closure.ldlt().solve(out->closure));
+  out->cov_closure = Congruence(dclosure, m.cov);
+  event.struck->closure_chi_square =
+      out->closure.dot(SolveSpd(out->cov_closure, out->closure).col(0));
   event.struck->closure_dof = static_cast<int>(out->closure.size());
 }
 
@@ -205,7 +211,7 @@ TwoBodyEvent Describe(const Meeting& m, const Body& body, const StruckBody& stru
   put(kOmegaMinus, w.omega[0], w.domega[0]);
   put(kOmegaPlus, w.omega[1], w.domega[1]);
   put(kLever, r1, lever);
-  const EventCovariance cov = map * m.cov * map.transpose();
+  const EventCovariance cov = Congruence(map, m.cov);
   // bit by bit symmetric, as a file that holds one triangle gives it back
   event.cov = 0.5 * (cov + cov.transpose());
   const Isometry3d X_WF = ContactFrame(surface, event.p_WP, options.flight.gravity_W, false);

@@ -1,14 +1,14 @@
 #include "reconstruction/identity/detail/window.h"
 
-#include <Eigen/Eigenvalues>
 #include <Eigen/Geometry>
 #include <Eigen/LU>
-#include <Eigen/SVD>
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <numbers>
 #include <numeric>
+
+#include "data/math/linear_algebra.h"
 
 namespace impactlab::reconstruction {
 namespace {
@@ -46,7 +46,7 @@ void MeasureLayout(Layout* layout) {
     moment += (p - centre) * (p - centre).transpose();
     for (const Vector3d& r : known) layout->extent = std::max(layout->extent, (p - r).norm());
   }
-  const Vector3d eigen = Eigen::SelfAdjointEigenSolver<Eigen::Matrix3d>(moment).eigenvalues();
+  const Vector3d eigen = Eigen3Of(moment).values;
   layout->collinear = eigen[1] < 4e-4 * eigen[2] || eigen[1] < 4 * layout->sd * layout->sd;
 }
 
@@ -83,12 +83,12 @@ Placement PlaceLayout(const std::vector<Vector3d>& layout, const std::vector<Spa
     moment += b * b.transpose();
   }
   out.inertia = moment.trace() * Eigen::Matrix3d::Identity() - moment;
-  const Vector3d eigen = Eigen::SelfAdjointEigenSolver<Eigen::Matrix3d>(moment).eigenvalues();
+  const Vector3d eigen = Eigen3Of(moment).values;
   out.rank = eigen[1] < 2e-3 * eigen[2] || eigen[1] < 9 * out.variance ? 1 : 3;
-  const Eigen::JacobiSVD<Eigen::Matrix3d> svd(H, Eigen::ComputeFullU | Eigen::ComputeFullV);
+  const Svd3 svd = Svd3Of(H);
   Eigen::Matrix3d flip = Eigen::Matrix3d::Identity();
-  flip(2, 2) = (svd.matrixV() * svd.matrixU().transpose()).determinant() < 0 ? -1 : 1;
-  out.R = svd.matrixV() * flip * svd.matrixU().transpose();
+  flip(2, 2) = (svd.V * svd.U.transpose()).determinant() < 0 ? -1 : 1;
+  out.R = svd.V * flip * svd.U.transpose();
   out.t = centre_W - out.R * out.centre;
   return out;
 }

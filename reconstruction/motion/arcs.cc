@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "data/math/least_squares.h"
+#include "data/math/linear_algebra.h"
 #include "data/math/rotation.h"
 
 namespace impactlab::reconstruction {
@@ -313,7 +314,7 @@ ArcState<D> StateAt(const Arc& arc, const FlightModel& model, double t) {
     map.template block<3, 3>(0, 6) = 0.5 * s * s * Matrix3d::Identity();
     map.template block<3, 3>(3, 3) = turn.domega_domega;
     map.template block<3, 3>(3, 6) = s * Matrix3d::Identity();
-    const Eigen::Matrix<double, 6, 6> cov = map * arc.cov_rotation * map.transpose();
+    const Eigen::Matrix<double, 6, 6> cov = Congruence(map, arc.cov_rotation);
     state.cov.template block<3, 3>(3, 3) = cov.topLeftCorner<3, 3>();
     state.cov.template block<3, 3>(3, 9) = cov.topRightCorner<3, 3>();
     state.cov.template block<3, 3>(9, 3) = cov.bottomLeftCorner<3, 3>();
@@ -361,13 +362,18 @@ Joint<D> JoinArcs(const Arc& minus_arc, const Arc& plus_arc, const FlightModel& 
   Matrix weight, S;
   double information = 0, step = 0;
   bool at_border = false;
+  // One bounded unknown, and weights that move with it: the cost that a step lowers is not that of
+  // the next, so the driver of data/math does not serve here.
   for (int iteration = 0; iteration < 30; ++iteration) {
     minus = StateAt<D>(minus_arc, model, t);
     plus = StateAt<D>(plus_arc, model, t - options.delay);
     gap = PoseGap<D>(minus, plus);
     approach = plus.velocity - minus.velocity;
     S = minus.cov.template topLeftCorner<D, D>() + plus.cov.template topLeftCorner<D, D>() + jump;
-    weight = S.inverse();
+    if constexpr (D == 6)
+      weight = Inverse(S);
+    else
+      weight = S.inverse();
     const Vector pull = weight * approach;
     information = approach.dot(pull);
     if (!(information > 0) || !std::isfinite(information)) return joint;
@@ -411,7 +417,8 @@ Joint<D> JoinArcs(const Arc& minus_arc, const Arc& plus_arc, const FlightModel& 
   joint.cov.setZero();
   joint.cov.template topLeftCorner<2 * D, 2 * D>() = minus.cov;
   joint.cov.template block<D, D>(2 * D, 2 * D) = plus.cov.template bottomRightCorner<D, D>();
-  joint.cov += C * B.transpose() + B * C.transpose() + B * S * B.transpose();
+  const Eigen::MatrixXd follow = B, shared = Eigen::MatrixXd(C) * follow.transpose();
+  joint.cov += shared + shared.transpose() + Congruence(B, S);
   joint.sd_t = 1 / std::sqrt(information);
   const Vector rest = weight * gap;
   Move<D>(minus, Pm * rest);

@@ -11,6 +11,7 @@
 #include "calibration/camera/triangulate.h"
 #include "data/base/error.h"
 #include "data/math/least_squares.h"
+#include "data/math/linear_algebra.h"
 #include "data/math/rotation.h"
 #include "data/statistics/statistics.h"
 #include "reconstruction/pose/marker_pose_image.h"
@@ -67,7 +68,8 @@ Linear Linearize(const std::vector<Row>& rows, const Isometry3d& X_WB) {
 Matrix3d RotationInformation(const Matrix6& information) {
   const Matrix3d cross = information.topRightCorner<3, 3>();
   Matrix3d left = information.bottomRightCorner<3, 3>();
-  left -= cross.transpose() * information.topLeftCorner<3, 3>().ldlt().solve(cross);
+  const Matrix3d position = information.topLeftCorner<3, 3>();
+  left -= cross.transpose() * Matrix3d(position.ldlt().solve(cross));
   return 0.5 * (left + left.transpose());
 }
 
@@ -86,8 +88,10 @@ bool Refine(const std::vector<Row>& rows, const MatrixXd& tangent, Isometry3d* X
   problem.evaluate = [&](const VectorXd& step, bool) {
     trial = Moved(*X_WB, tangent * step);
     next = Linearize(rows, trial);
-    return SquaresAt{next.valid, next.cost, tangent.transpose() * next.information * tangent,
-                     tangent.transpose() * next.gradient};
+    const MatrixXd information = next.information;
+    const VectorXd gradient = next.gradient;
+    return SquaresAt{next.valid, next.cost, Congruence(tangent.transpose(), information),
+                     tangent.transpose() * gradient};
   };
   problem.accept = [&](const VectorXd&) {
     *X_WB = trial;
@@ -109,8 +113,7 @@ Isometry3d WithGauge(const Isometry3d& X_WB, const Vector3d& axis_B, const Vecto
   const Matrix3d R_near = near ? Matrix3d(near->linear()) : Matrix3d(Matrix3d::Identity());
   const Vector3d axis_W = X_WB.linear() * axis_B;
   Isometry3d X = X_WB;
-  X.linear() =
-      Eigen::Quaterniond::FromTwoVectors(R_near * axis_B, axis_W).toRotationMatrix() * R_near;
+  X.linear() = TurnBetween(R_near * axis_B, axis_W) * R_near;
   X.translation() = X_WB * on_line - X.linear() * on_line;
   return X;
 }
@@ -118,14 +121,16 @@ Isometry3d WithGauge(const Isometry3d& X_WB, const Vector3d& axis_B, const Vecto
 // Chi-square of the residuals in the directions that no pose reaches, with the errors common to
 // them counted.
 double Consistency(const MatrixXd& J, const MatrixXd& E, const MatrixXd& cov, const VectorXd& r) {
-  const Eigen::Index n = J.rows(), k = J.cols();
-  const VectorXd scale = J.colwise().norm().cwiseMax(1e-300).cwiseInverse();
-  const Eigen::HouseholderQR<MatrixXd> qr(J * scale.asDiagonal());
-  const VectorXd z = (qr.householderQ().adjoint() * r).tail(n - k);
-  const MatrixXd F = (qr.householderQ().adjoint() * E).bottomRows(n - k);
-  MatrixXd S = F * cov * F.transpose();
+  MatrixXd unit = J, right(J.rows(), 1 + E.cols());
+  for (Eigen::Index k = 0; k < J.cols(); ++k) unit.col(k) /= std::max(J.col(k).norm(), 1e-300);
+  right << r, E;
+  const MatrixXd left = ComplementCoordinates(unit, right);
+  MatrixXd S = Congruence(left.rightCols(E.cols()), cov);
   S.diagonal().array() += 1;
-  return z.dot(S.llt().solve(z));
+  const VectorXd z = left.col(0);
+  const Eigen::LLT<MatrixXd> llt(S);
+  const VectorXd weighted = llt.solve(z);
+  return z.dot(weighted);
 }
 
 void CheckOptions(const MarkerPoseOptions& options) {
@@ -205,19 +210,19 @@ constexpr const char* kUndeterminedAttitude =
 // pose is free. False where the attitude is not determined.
 bool FindFreeDirections(const Linear& at, const std::vector<Vector3d>& p_B, double max_roll_sd,
                         MatrixXd* tangent, MarkerPose* pose) {
-  const Eigen::SelfAdjointEigenSolver<Matrix3d> eigen(RotationInformation(at.information));
-  const Vector3d information = eigen.eigenvalues();
+  const SymmetricEigen3 eigen = Eigen3Of(RotationInformation(at.information));
+  const Vector3d& information = eigen.values;
   pose->sd_roll =
       information[0] > 0 ? 1 / std::sqrt(information[0]) : std::numeric_limits<double>::infinity();
   if (!(information[1] > 1 / (max_roll_sd * max_roll_sd))) return false;
   if (pose->sd_roll > max_roll_sd) {
     pose->observable = false;
-    pose->axis_B = eigen.eigenvectors().col(0);
+    pose->axis_B = eigen.vectors.col(0);
     // One sense for all instants: towards the later markers of the layout.
     if (pose->axis_B.dot(p_B.back() - p_B.front()) < 0) pose->axis_B = -pose->axis_B;
     *tangent = MatrixXd::Zero(6, 5);
     tangent->topLeftCorner<3, 3>().setIdentity();
-    tangent->block<3, 2>(3, 3) = eigen.eigenvectors().rightCols<2>();
+    tangent->block<3, 2>(3, 3) = eigen.vectors.rightCols<2>();
   }
   return true;
 }
@@ -278,20 +283,22 @@ std::optional<LinearImages> LineariseImages(const std::vector<Row>& rows, const 
 // not determined.
 bool SetCovariance(const CameraRig& rig, const LinearImages& images, const MatrixXd& tangent,
                    const Matrix6& information, double layout_sd, MarkerPose* pose) {
-  const MatrixXd along = tangent.transpose() * information * tangent;
+  const MatrixXd along = Congruence(tangent.transpose(), information);
   const VectorXd scale = along.diagonal().cwiseSqrt().cwiseInverse();
-  const Eigen::LLT<MatrixXd> llt(scale.asDiagonal() * along * scale.asDiagonal());
+  const MatrixXd scaled = ScaleBothSides(scale, along),
+                 identity = MatrixXd::Identity(along.rows(), along.cols());
+  const Eigen::LLT<MatrixXd> llt(scaled);
   if (llt.info() != Eigen::Success || !scale.allFinite()) return false;
-  const MatrixXd inverse = scale.asDiagonal() *
-                           llt.solve(MatrixXd::Identity(along.rows(), along.cols())) *
-                           scale.asDiagonal();
+  const MatrixXd scaled_inverse = llt.solve(identity);
   const MatrixXd &J = images.by_pose, &E_rig = images.by_rig, &E_layout = images.by_layout;
-  pose->cov_pixels = tangent * inverse * tangent.transpose();
-  pose->dx_drig = -pose->cov_pixels * J.transpose() * E_rig;
-  const MatrixXd dx_dlayout = -pose->cov_pixels * J.transpose() * E_layout;
-  pose->cov = pose->cov_pixels + layout_sd * layout_sd * dx_dlayout * dx_dlayout.transpose();
+  pose->cov_pixels = Congruence(tangent, ScaleBothSides(scale, scaled_inverse));
+  const MatrixXd cov_pixels = pose->cov_pixels, by_pixels = cov_pixels * J.transpose(),
+                 pull = -by_pixels;
+  pose->dx_drig = MatrixXd(pull * E_rig);
+  const MatrixXd dx_dlayout = pull * E_layout, by_layout = dx_dlayout * dx_dlayout.transpose();
+  pose->cov = pose->cov_pixels + layout_sd * layout_sd * by_layout;
   const bool with_rig = rig.covariance.size() > 0;
-  if (with_rig) pose->cov += pose->dx_drig * rig.covariance * pose->dx_drig.transpose();
+  if (with_rig) pose->cov += Congruence(pose->dx_drig, rig.covariance);
   if (!pose->cov.allFinite()) return false;
   pose->consistency = pose->chi_square;
   if (pose->dof > 0 && (with_rig || layout_sd > 0)) {
@@ -301,7 +308,8 @@ bool SetCovariance(const CameraRig& rig, const LinearImages& images, const Matri
     cov.bottomRightCorner(E_layout.cols(), E_layout.cols())
         .diagonal()
         .setConstant(layout_sd * layout_sd);
-    pose->consistency = Consistency(J * tangent, E, cov, images.residual);
+    const MatrixXd along_free = J * tangent;
+    pose->consistency = Consistency(along_free, E, cov, images.residual);
   }
   return true;
 }
@@ -334,16 +342,16 @@ AbsoluteOrientation AlignPoints(const std::vector<Vector3d>& p_B, const std::vec
     spread += weights[i] * b * b.transpose() / total;
     squares += weights[i] * (b.squaredNorm() + w.squaredNorm());
   }
-  const Eigen::JacobiSVD<Matrix3d> svd(H, Eigen::ComputeFullU | Eigen::ComputeFullV);
-  const double sign = svd.matrixU().determinant() * svd.matrixV().determinant() < 0 ? -1 : 1;
-  out.X_WB.linear() = svd.matrixU() * Vector3d(1, 1, sign).asDiagonal() * svd.matrixV().transpose();
+  const Svd3 svd = Svd3Of(H);
+  const double sign = svd.U.determinant() * svd.V.determinant() < 0 ? -1 : 1;
+  out.X_WB.linear() = svd.U * Vector3d(1, 1, sign).asDiagonal() * svd.V.transpose();
   out.X_WB.translation() = mean_W - out.X_WB.linear() * mean_B;
-  const Vector3d s = svd.singularValues();
+  const Vector3d& s = svd.s;
   out.left = std::max(0.0, squares - 2 * (s[0] + s[1] + sign * s[2]));
   out.reflected = std::max(0.0, squares - 2 * (s[0] + s[1] - sign * s[2]));
-  const Eigen::SelfAdjointEigenSolver<Matrix3d> eigen(spread);
-  out.spread = eigen.eigenvalues().reverse().cwiseMax(0).cwiseSqrt();
-  out.axes_B = eigen.eigenvectors().rowwise().reverse();
+  const SymmetricEigen3 eigen = Eigen3Of(spread);
+  out.spread = eigen.values.reverse().cwiseMax(0).cwiseSqrt();
+  out.axes_B = eigen.vectors.rowwise().reverse();
   return out;
 }
 

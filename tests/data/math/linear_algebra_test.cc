@@ -101,5 +101,20 @@ TEST(LinearAlgebra, NotFiniteStaysVisible) {
   EXPECT_FALSE(Congruence(A, Eigen::Matrix2d::Identity()).allFinite());
 }
 
+TEST(LinearAlgebra, DecompositionsOfThreeByThree) {
+  Eigen::Matrix3d A;
+  A << 2, -1, 0.3, 0.4, 1, -2, 0.7, 0.1, 0.5;
+  const Svd3 svd = Svd3Of(A);
+  EXPECT_TRUE((svd.U * svd.s.asDiagonal() * svd.V.transpose()).isApprox(A, 1e-14));
+  EXPECT_TRUE((svd.U.transpose() * svd.U).isApprox(Eigen::Matrix3d::Identity(), 1e-14));
+  EXPECT_TRUE((svd.V.transpose() * svd.V).isApprox(Eigen::Matrix3d::Identity(), 1e-14));
+  EXPECT_TRUE(svd.s[0] >= svd.s[1] && svd.s[1] >= svd.s[2] && svd.s[2] > 0);
+  const Eigen::Matrix3d S = A * A.transpose();
+  const SymmetricEigen3 eigen = Eigen3Of(S);
+  EXPECT_TRUE(
+      (eigen.vectors * eigen.values.asDiagonal() * eigen.vectors.transpose()).isApprox(S, 1e-14));
+  EXPECT_TRUE(eigen.values.cwiseSqrt().reverse().isApprox(svd.s, 1e-12));
+}
+
 }  // namespace
 }  // namespace impactlab

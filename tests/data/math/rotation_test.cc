@@ -89,5 +89,16 @@ TEST(Rotation, RightJacobianIsContinuousWhereItsSeriesEnds) {
   EXPECT_NEAR((above - below).norm(), 0, 2e-12);
 }
 
+TEST(Rotation, ShortestTurnBetweenTwoDirections) {
+  const Vector3d a(1, 2, -0.5), b(-0.3, 0.2, 4);
+  const Matrix3d R = TurnBetween(a, b);
+  EXPECT_LT((R * a.normalized() - b.normalized()).norm(), 1e-14);
+  EXPECT_LT(LogSO3(R).normalized().cross(a.cross(b).normalized()).norm(), 1e-14);
+  EXPECT_NEAR(LogSO3(R).norm(), std::acos(a.normalized().dot(b.normalized())), 1e-14);
+  const Matrix3d half = TurnBetween(a, -2 * a);
+  EXPECT_LT((half * a + a).norm(), 1e-12);
+  EXPECT_NEAR(half.determinant(), 1, 1e-12);
+}
+
 }  // namespace
 }  // namespace impactlab
