@@ -85,7 +85,9 @@ class Unlocked {
 
 // The parts of the module, by source file.
 void AddLaws(py::module_& module);
+void AddCompliant(py::module_& module);
 void AddSystems(py::module_& module);
+void AddOrbits(py::module_& module);
 void AddBodies(py::module_& module);
 void AddCameras(py::module_& module);
 

@@ -4,8 +4,11 @@
 #include <pybind11/stl.h>
 #include <pybind11/stl/filesystem.h>
 
+#include <optional>
+
 #include "calibration/camera/rig.h"
 #include "calibration/camera/triangulate.h"
+#include "calibration/world/world.h"
 #include "data/base/error.h"
 #include "data/base/parallel.h"
 #include "data/files/text.h"
@@ -66,6 +69,54 @@ py::tuple Rays(const CameraRig& rig, const std::string& name, const py::object& 
   return py::make_tuple(Doubles(3, c.X_WC.translation().data()), out);
 }
 
+// What the cameras saw of case `i`: a pixel that is NaN was not seen. `S` holds one covariance for
+// all cameras or one for each.
+std::vector<PixelObservation> SeenBy(const Batch& q, const Batch& S, py::ssize_t i, int cameras) {
+  std::vector<PixelObservation> seen;
+  for (int k = 0; k < cameras; ++k) {
+    const Eigen::Vector2d place(q[i][2 * k], q[i][2 * k + 1]);
+    if (!place.allFinite()) continue;
+    const double* own = S[i] + (S.shape() == 0 ? 0 : 4 * k);
+    seen.push_back({.camera = k, .q = place, .cov = Eigen::Map<const Eigen::Matrix2d>(own)});
+  }
+  return seen;
+}
+
+py::dict CheckedRigidity(const CameraRig& rig, const py::object& before, const py::object& after,
+                         const py::object& cov, const std::optional<double>& plane_z,
+                         double significance) {
+  const auto cameras = static_cast<py::ssize_t>(rig.cameras.size());
+  const Batch a(before, "before_px", {{cameras, 2}}), b(after, "after_px", {{cameras, 2}}),
+      S(cov, "cov_px2", {{2, 2}, {cameras, 2, 2}});
+  const py::ssize_t n = Cases({&a, &b, &S});
+  std::vector<std::vector<PixelObservation>> seen_before, seen_after;
+  for (py::ssize_t i = 0; i < n; ++i) {
+    seen_before.push_back(SeenBy(a, S, i, static_cast<int>(cameras)));
+    seen_after.push_back(SeenBy(b, S, i, static_cast<int>(cameras)));
+  }
+  const RigidityCheck check = CheckRigidity(rig, seen_before, seen_after,
+                                            {.plane_z = plane_z, .significance = significance});
+  Doubles residual = Zeros({n, 3});
+  for (py::ssize_t i = 0; i < n && check.usable; ++i)
+    SetRow(residual, i, check.residual[static_cast<std::size_t>(i)]);
+  py::dict out;
+  out["usable"] = check.usable;
+  out["reason"] = check.reason;
+  out["rigid"] = check.usable && check.rigid;
+  out["verdict"] = check.verdict;
+  out["motion_W"] = ToArray(check.motion.matrix());
+  out["residual_m"] = residual;
+  out["rms_m"] = check.rms;
+  out["expected_rms_m"] = check.expected_rms;
+  out["chi_square"] = check.chi_square;
+  out["dof"] = check.dof;
+  out["p"] = check.p;
+  out["smooth_p"] = check.smooth_p;
+  out["smooth_rms_m"] = check.smooth_rms;
+  out["model_error_m"] = check.model_error;
+  return out;
+}
+
 py::dict TriangulatePoints(const CameraRig& rig, const py::object& pixels, const py::object& cov,
                            double max_relative_sd, int threads) {
   const auto cameras = static_cast<py::ssize_t>(rig.cameras.size());
@@ -77,16 +128,8 @@ py::dict TriangulatePoints(const CameraRig& rig, const py::object& pixels, const
     const Unlocked unlocked;
     ForEachIndex(points.size(), threads, [&](std::size_t at) {
       const auto i = static_cast<py::ssize_t>(at);
-      std::vector<PixelObservation> seen;
-      for (py::ssize_t k = 0; k < cameras; ++k) {
-        const Eigen::Vector2d place(q[i][2 * k], q[i][2 * k + 1]);
-        if (!place.allFinite()) continue;
-        const double* own = S[i] + (S.shape() == 0 ? 0 : 4 * k);
-        seen.push_back({.camera = static_cast<int>(k),
-                        .q = place,
-                        .cov = Eigen::Map<const Eigen::Matrix2d>(own)});
-      }
-      points[at] = Triangulate(rig, seen, {.max_relative_sd = max_relative_sd});
+      points[at] = Triangulate(rig, SeenBy(q, S, i, static_cast<int>(cameras)),
+                               {.max_relative_sd = max_relative_sd});
     });
   }
   Doubles p = Zeros({n, 3}), cov_p = Zeros({n, 3, 3}), cov_pixels = Zeros({n, 3, 3}),
@@ -187,6 +230,18 @@ void AddCameras(py::module_& module) {
 q_px (n, cameras, 2), NaN where a camera does not see a point; cov_px2 (2, 2), (cameras, 2, 2) or one for each case. Returns p_m (n, 3),
 cov_m2 (pixels and rig), cov_pixels_m2 (n, 3, 3), chi_square, dof, usable, reason. max_relative_sd: of the depth; above it a point is
 refused.)")
+      .def(
+          "rigidity", &CheckedRigidity, py::arg("before_px"), py::arg("after_px"),
+          py::arg("cov_px2"), py::kw_only(), py::arg("plane_z_m") = py::none(),
+          py::arg("significance") = 1e-3,
+          R"(Tests the lens models of the rig by a rigid body that was moved: is the move measured as a rigid one?
+
+before_px, after_px (n, cameras, 2): the same points before and after, NaN where a camera does not see one; cov_px2 as in `triangulate`.
+plane_z_m: the points lie on this plane of W both times, so that one camera will do.
+
+Returns usable, reason; rigid and verdict, in words; motion_W (4, 4) of the best rigid motion; residual_m (n, 3), 0 for points that were
+not measured; rms_m and expected_rms_m; chi_square, dof and p of all residuals against their full covariance; smooth_p and smooth_rms_m of
+the field that is linear and quadratic in the place, as a wrong lens leaves it; model_error_m, rms beyond noise. Raises ConfigError.)")
       .def(
           "yaml", [](const CameraRig& rig) { return ToYaml(rig); }, "The text of rig.yaml.")
       .def("__repr__", [](const CameraRig& rig) {

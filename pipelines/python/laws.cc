@@ -1,8 +1,10 @@
 // Single contacts: laws, maps and their inputs, on arrays of cases.
 
+#include <fmt/format.h>
 #include <pybind11/stl.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "data/base/error.h"
 #include "data/base/parallel.h"
@@ -10,6 +12,7 @@
 #include "impact/law/energetic_map.h"
 #include "impact/law/impulse_law.h"
 #include "impact/law/law_table.h"
+#include "impact/law/painleve.h"
 #include "pipelines/config/run_context.h"
 #include "pipelines/python/arrays.h"
 #include "pipelines/tables/solve_io.h"
@@ -154,8 +157,7 @@ py::dict DerivativesBatch(const py::object& v_minus_F, const py::object& A_F, co
   bool* usable_at = usable.mutable_data();
   ForCases(n, threads, [&](py::ssize_t i) {
     const Coefficients c = states.CoefficientsAt(i);
-    const ImpactDerivatives d =
-        Differentiate(states.Contact(i), {c, *found});
+    const ImpactDerivatives d = Differentiate(states.Contact(i), {c, *found});
     usable_at[i] = d.status == SolveStatus::kOk || d.status == SolveStatus::kNoApproach;
     using Rows = Eigen::Map<Eigen::Matrix<double, 3, 12, Eigen::RowMajor>>;
     Rows(dv_at + 36 * i) = d.dv_plus;
@@ -197,6 +199,61 @@ py::dict MapBatch(const py::object& v_minus_F, const py::object& A_F, const py::
   out["region"] = region;
   const char* names[] = {"mu_slide", "mu_slide_compression", "mu_hold", "mu_press"};
   for (int k = 0; k < 4; ++k) out[names[k]] = Doubles(n, mu_at + k * n);
+  return out;
+}
+
+py::dict PainleveBatch(const py::object& v_F, const py::object& A_F, const py::object& mu_k,
+                       const py::object& free_acceleration, int threads) {
+  const Batch a(free_acceleration, "free_acceleration_n_m_per_s2", {{}});
+  const States states(v_F, A_F, py::float_(0.5), mu_k, py::none(), py::float_(0.0));
+  if (!states.planar()) throw ConfigError("v_F_m_per_s: found velocities in space, allowed (x, n)");
+  if (states.count() != 1 && a.count() != 1 && a.count() != states.count())
+    throw ConfigError(fmt::format("free_acceleration_n_m_per_s2: found {} cases, allowed 1 or {}",
+                                  a.count(), states.count()));
+  const py::ssize_t n = a.count() == 1 ? states.count() : a.count();
+  std::vector<std::string> regime(static_cast<std::size_t>(n));
+  Doubles k_n = Zeros({n}), press = Zeros({n});
+  double *const k_n_at = k_n.mutable_data(), *const press_at = press.mutable_data();
+  ForCases(n, threads, [&](py::ssize_t i) {
+    const py::ssize_t at = states.count() == 1 ? 0 : i;
+    const Coefficients c = states.CoefficientsAt(at);
+    const std::optional<PlanarContact> contact = PlanarPart(states.Contact(at));
+    const bool usable = contact && contact->A_tt > 0 && contact->Determinant() > 0 &&
+                        std::isfinite(contact->v_t) && std::isfinite(contact->v_n) &&
+                        std::isfinite(*a[i]) && c.mu_k >= 0 && std::isfinite(c.mu_k);
+    regime[static_cast<std::size_t>(i)] =
+        usable ? RegimeName(ClassifyContact(*contact, c.mu_k, *a[i])) : "invalid";
+    k_n_at[i] = press_at[i] = std::nan("");
+    if (!usable) return;
+    const double s = contact->v_t > 0 ? 1 : contact->v_t < 0 ? -1 : 0;
+    k_n_at[i] = contact->A_nn - s * c.mu_k * contact->A_tn;
+    press_at[i] = FindCriticalFriction(*contact, c.e).press;
+  });
+  py::dict out;
+  out["regime"] = TextArray(regime);
+  out["k_n_per_kg"] = k_n;
+  out["mu_press"] = press;
+  return out;
+}
+
+py::dict RodBatch(const py::object& theta, const py::object& gyration_over_lever) {
+  const Batch angle(theta, "theta_rad", {{}}),
+      ratio(gyration_over_lever, "gyration_over_lever", {{}});
+  const py::ssize_t n = Cases({&angle, &ratio});
+  Doubles mu = Zeros({n}), least_mu = Zeros({n}), least_theta = Zeros({n});
+  for (py::ssize_t i = 0; i < n; ++i) {
+    if (!(*ratio[i] > 0))
+      throw ConfigError(
+          fmt::format("gyration_over_lever: case {}: found {}, allowed above 0", i, *ratio[i]));
+    const LeastCriticalFriction least = LeastRodCriticalFriction(*ratio[i]);
+    mu.mutable_at(i) = RodCriticalFriction(*angle[i], *ratio[i]);
+    least_mu.mutable_at(i) = least.mu;
+    least_theta.mutable_at(i) = least.theta;
+  }
+  py::dict out;
+  out["mu"] = mu;
+  out["least_mu"] = least_mu;
+  out["least_theta_rad"] = least_theta;
   return out;
 }
 
@@ -262,6 +319,26 @@ planar contact.)");
 Returns region; mu_slide (slip lasts up to this mu_k; below 0: it stops without friction), mu_slide_compression, mu_hold (once stopped the
 contact sticks from this mu_s on), mu_press (above it slip presses the bodies together). NaN where nothing approaches. Source: the Bristol thesis,
 section 3.2; Sun 2017, section 2.4.)");
+  module.def(
+      "painleve", &PainleveBatch, py::arg("v_F_m_per_s"), py::arg("A_F_per_kg"), py::arg("mu_k"),
+      py::arg("free_acceleration_n_m_per_s2"), py::kw_only(), py::arg("threads") = 0,
+      R"(Painleve's paradox of n planar contacts that slip (v_n = 0): does a finite contact force solve the motion?
+
+v_F_m_per_s, A_F_per_kg, mu_k: as in `predict`, velocities (x, n). free_acceleration_n_m_per_s2: normal acceleration of the contact
+point with no force acting there.
+
+Returns regime: "contact" (one solution, it goes on), "separation" (one solution, it opens), "inconsistent" (no finite force: an impact
+without collision stops the slip, which `predict` with "energetic" gives from v_n = 0), "indeterminate" (separation, contact and that
+impact all solve it), "moving" (v_n is not 0: the question does not arise), "invalid"; k_n_per_kg, the normal acceleration by normal
+force while it slips (below 0: paradox); mu_press, the mu_k at which k_n = 0 (infinite: none). Source: the Bristol thesis, sections 2.2
+and 6.)");
+  module.def("rod_critical_friction", &RodBatch, py::arg("theta_rad"),
+             py::arg("gyration_over_lever") = 0.5773502691896258,
+             R"(Friction beyond which a rod that slides on its end can jam (Painleve), n cases.
+
+theta_rad: of the rod from the floor. gyration_over_lever: radius of gyration about the centre of mass over the distance from there to
+the end; the default is that of a uniform slender rod, 1 / sqrt(3). Returns mu; least_mu over all angles and least_theta_rad where it
+is reached. Source: the Bristol thesis, section 2.2.)");
   module.def(
       "routh", &Routh, py::arg("v_minus_F_m_per_s"), py::arg("A_F_per_kg"), py::arg("e") = 0.5,
       py::arg("mu_k") = 0.2, py::arg("mu_s") = py::none(),

@@ -137,7 +137,9 @@ PYBIND11_MODULE(_impactlab, module) {
     }
   });
   AddLaws(module);
+  AddCompliant(module);
   AddSystems(module);
+  AddOrbits(module);
   AddBodies(module);
   AddCameras(module);
   AddExperiments(module);

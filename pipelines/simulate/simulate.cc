@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "data/files/table.h"
+#include "impact/motion/sliding.h"
 
 namespace impactlab {
 namespace {
@@ -40,6 +41,30 @@ Json Named(const std::vector<std::string>& names, const VectorXd& values) {
   Json map = Json::object();
   for (std::size_t i = 0; i < names.size(); ++i) map[names[i]] = values[static_cast<Index>(i)];
   return map;
+}
+
+// Of every impact without collision of a planar mechanism: what Painleve's paradox says of the
+// contact just before.
+Json JamsJson(const Scenario& scenario, const SimulatedMotion& motion) {
+  Json jams = Json::array();
+  for (const SimulationEvent& event : motion.events) {
+    if (event.kind != SimulationEventKind::kImpactWithoutCollision) continue;
+    for (std::size_t slot = 0; slot < event.contacts.size() && slot < event.cases.size(); ++slot) {
+      if (event.cases[slot].empty()) continue;  // not the one that jammed
+      const int contact = event.contacts[slot];
+      const auto sliding = ClassifySliding(scenario.mechanism, event.before, contact);
+      if (!sliding) continue;
+      jams.push_back(
+          {{"t_s", event.t},
+           {"contact", scenario.mechanism.contacts[static_cast<std::size_t>(contact)].name},
+           {"regime", RegimeName(sliding->regime)},
+           {"mu_k", sliding->mu_k},
+           {"mu_press", sliding->mu_press},
+           {"slip_m_per_s", sliding->v_t},
+           {"free_acceleration_n_m_per_s2", sliding->free_acceleration}});
+    }
+  }
+  return jams;
 }
 
 }  // namespace
@@ -224,6 +249,7 @@ std::string MotionSummary(const Scenario& scenario, const SimulatedMotion& motio
           {{"contact", m.contacts[static_cast<std::size_t>(event.contacts[0])].name},
            {"t_s", event.accumulation}});
   json["accumulations"] = accumulations;
+  if (const Json jams = JamsJson(scenario, motion); !jams.empty()) json["painleve"] = jams;
   const MotionSample &first = motion.samples.front(), &last = motion.samples.back();
   double struck = 0;
   for (const SimulationEvent& event : motion.events)

@@ -133,6 +133,51 @@ class Laws(Scratch):
         np.testing.assert_allclose(out["path_N_s"][-1], poisson["J_F_N_s"][0], atol=1e-12)
         self.assertIn("compression", out["lines_N_s"])
 
+    def test_a_rod_that_slides_jams_beyond_the_critical_friction(self):
+        # Uniform rod of unit mass and half length 1: A of its end at the angle theta, by hand.
+        theta = 1.1
+        sine, cosine = np.sin(theta), np.cos(theta)
+        A = np.array([[1 + 3 * sine**2, -3 * sine * cosine], [-3 * sine * cosine, 1 + 3 * cosine**2]])
+        critical = impactlab.rod_critical_friction(theta)
+        self.assertAlmostEqual(critical["mu"][0], (1 / 3 + cosine**2) / (sine * cosine), places=12)
+        self.assertAlmostEqual(critical["least_mu"][0], 4 / 3, places=12)
+        self.assertAlmostEqual(critical["least_theta_rad"][0], np.arctan(2), places=12)
+        beyond = 1.01 * critical["mu"][0]
+        # Slip to the left presses this rod against the floor: A_tn < 0.
+        out = impactlab.painleve([-1, 0], A, [beyond, beyond, 0.99 * critical["mu"][0], 0.1], [-9.81, 9.81, -9.81, 9.81])
+        self.assertEqual(list(out["regime"]), ["inconsistent", "indeterminate", "contact", "separation"])
+        np.testing.assert_allclose(out["mu_press"], critical["mu"][0], rtol=1e-12)
+        self.assertTrue((out["k_n_per_kg"][:2] < 0).all() and (out["k_n_per_kg"][2:] > 0).all())
+        self.assertEqual(impactlab.painleve([1, 0], A, beyond, -9.81)["regime"][0], "contact")
+        self.assertEqual(impactlab.painleve([-1, -0.1], A, beyond, -9.81)["regime"][0], "moving")
+        self.assertEqual(impactlab.painleve([-1, 0], -A, beyond, -9.81)["regime"][0], "invalid")
+        jump = impactlab.predict([-1, 0], A, 0.5, beyond)
+        self.assertEqual(jump["v_plus_F_m_per_s"][0, 0], 0)
+        self.assertGreater(jump["v_plus_F_m_per_s"][0, 1], 0)
+        with self.assertRaisesRegex(impactlab.ConfigError, "free_acceleration_n_m_per_s2: found 3 cases, allowed 1 or 2"):
+            impactlab.painleve([[-1, 0], [1, 0]], A, 0.1, [1, 2, 3])
+
+    def test_compliant_contacts_imply_their_restitution(self):
+        zeta, mass, k = 0.3, 2.0, 8.0
+        c = 2 * zeta * np.sqrt(k * mass)
+        root = np.sqrt(1 - zeta**2)
+        printed = impactlab.compliant_restitution("spring_dashpot_printed", mass, 1.5, stiffness=k, damping=c)[0]
+        self.assertAlmostEqual(printed, np.exp(-np.pi * zeta / root), places=14)
+        self.assertGreater(impactlab.compliant_restitution("spring_dashpot", mass, 1.5, stiffness=k, damping=c)[0], printed)
+        self.assertEqual(impactlab.compliant_restitution("hertz", mass, 1.5)[0], 1)
+        self.assertAlmostEqual(impactlab.compliant_restitution("hertz_hysteresis", mass, 1.5, residual=0.36)[0], 0.8, places=14)
+        speeds = np.array([0.5, 1.0, 2.0])
+        d = impactlab.hunt_crossley_damping(0.7, speeds)
+        np.testing.assert_allclose(impactlab.compliant_restitution("hunt_crossley", mass, speeds, damping=d), 0.7, rtol=1e-12)
+        slow = impactlab.compliant_restitution("hunt_crossley", mass, 1e-3, damping=0.1)[0]
+        self.assertAlmostEqual(slow, impactlab.compliant_restitution("hunt_crossley_first_order", mass, 1e-3, damping=0.1)[0], places=8)
+        np.testing.assert_allclose(impactlab.speed_restitution(speeds, 0.2, 0.5), 1 - 0.2 * np.sqrt(speeds), rtol=1e-15)
+        self.assertEqual(len(impactlab.COMPLIANT_LAWS), 7)
+        with self.assertRaisesRegex(impactlab.ConfigError, "law: found 'hook', allowed spring_dashpot"):
+            impactlab.compliant_restitution("hook", 1, 1)
+        with self.assertRaisesRegex(impactlab.ConfigError, "speed"):
+            impactlab.compliant_restitution("hunt_crossley_first_order", 1, 0)
+
 
 class Systems(Scratch):
     def test_predictions_are_those_of_the_program(self):
@@ -171,6 +216,48 @@ class Systems(Scratch):
             for poses in ours["poses"].values():
                 np.testing.assert_allclose(poses[:, :3, :3] @ poses[:, :3, :3].transpose(0, 2, 1), np.broadcast_to(np.eye(3), (len(poses), 3, 3)),
                                            atol=1e-12)
+
+
+class Orbits(Scratch):
+    """The ball of chapter 5 of the Bristol thesis, on a floor at sin(w t): closed forms of its orbit with one bounce a period."""
+
+    FILE = DATA / "scenarios/ball_on_vibrating_floor.yaml"
+    START = {"every_contact.e": 0.9, "bodies.0.position_m.1": 6.3626, "planes.0.phase_rad": 4.5312, "planes.0.frequency_rad_per_s": 3.0}
+
+    def test_multipliers_of_the_orbit_with_one_bounce_a_period(self):
+        orbit = impactlab.find_orbit(self.FILE, numbers=self.START)
+        self.assertTrue(orbit["usable"], orbit["reason"])
+        self.assertTrue(orbit["stable"])
+        self.assertEqual(orbit["impacts"], 1)
+        self.assertAlmostEqual(orbit["period_s"], 2 * np.pi / 3, places=12)
+        self.assertLess(orbit["residual"], 1e-9)
+        swinging = orbit["multipliers"][np.abs(orbit["multipliers"] - 1) > 1e-3]
+        np.testing.assert_allclose(swinging.real, -0.723847, atol=1e-6)
+        np.testing.assert_allclose(np.abs(swinging.imag), 0.534833, atol=1e-6)
+        self.assertAlmostEqual(abs(swinging[0]), 0.9, places=6)  # Liouville: the product is e^2
+
+    def test_the_branch_doubles_its_period_where_the_closed_form_says(self):
+        e, g = 0.9, 9.81
+        a, b = np.pi * (1 - e) / (1 + e), 2 * (1 + e * e) / (1 + e) ** 2
+        doubling = np.sqrt(g * np.hypot(a, b))
+        branch = impactlab.follow_orbit(self.FILE, "planes.0.frequency_rad_per_s", 3.0, 0.1, 2.5, doubling + 0.03, numbers=self.START)
+        self.assertEqual([found["kind"] for found in branch["bifurcations"]], ["period_doubling"], branch["end"])
+        self.assertAlmostEqual(branch["bifurcations"][0]["value"], doubling, places=6)
+        self.assertEqual(list(branch["stable"]), list(branch["value"] < doubling))
+        self.assertEqual(branch["multipliers"].shape, (len(branch["value"]), 6))
+        self.assertIn("leaves the range", branch["end"])
+        np.testing.assert_allclose(branch["period_s"], 2 * np.pi / branch["value"], rtol=1e-12)
+
+    def test_says_why_there_is_none(self):
+        orbit = impactlab.find_orbit(DATA / "scenarios/bouncing_ball.yaml", period_s=5)
+        self.assertFalse(orbit["usable"])
+        self.assertIn("lasts", orbit["reason"])
+        with self.assertRaisesRegex(impactlab.ConfigError, "period_s: found 0, allowed above 0"):
+            impactlab.find_orbit(DATA / "scenarios/bouncing_ball.yaml")
+        with self.assertRaisesRegex(impactlab.ConfigError, "frequency"):
+            impactlab.follow_orbit(self.FILE, "planes.0.frequency", 3.0, 0.1, 2.5, 4)
+        with self.assertRaisesRegex(impactlab.ConfigError, "allowed a range around 3"):
+            impactlab.follow_orbit(self.FILE, "planes.0.frequency_rad_per_s", 3.0, 0.1, 4, 5)
 
 
 class Fits(unittest.TestCase):
@@ -290,6 +377,25 @@ class Cameras(Scratch):
         self.assertEqual(rig.covariance.shape, (len(rig.parameter_names),) * 2 if rig.covariance.size else (0, 0))
         (self.folder / "rig.yaml").write_text(rig.yaml())
         self.assertEqual(impactlab.load_rig(self.folder / "rig.yaml").yaml(), rig.yaml())
+
+    def test_a_rigid_move_is_measured_as_rigid_unless_the_lens_is_wrong(self):
+        rig = impactlab.load_rig(DATA / "sample/incline/rig.yaml")
+        x, y = np.meshgrid(np.linspace(-0.1, 0.1, 7), np.linspace(-0.1, 0.1, 7))
+        before = np.column_stack([x.ravel(), y.ravel(), 0.1 + 0.02 * np.sin(40 * x.ravel())])
+        turn = np.array([[np.cos(0.1), -np.sin(0.1), 0], [np.sin(0.1), np.cos(0.1), 0], [0, 0, 1]])
+        after = before @ turn.T + (0.01, 0.02, -0.01)
+        images = [np.stack([rig.project(name, p) for name in rig.cameras], axis=1) for p in (before, after)]
+        noise = np.random.default_rng(5).normal(scale=0.02, size=(2, *images[0].shape))
+        found = rig.rigidity(images[0] + noise[0], images[1] + noise[1], 4e-4 * np.eye(2))
+        self.assertTrue(found["usable"], found["reason"])
+        self.assertTrue(found["rigid"], found["verdict"])
+        np.testing.assert_allclose(found["motion_W"][:3, :3], turn, atol=1e-3)
+        self.assertEqual(found["residual_m"].shape, (49, 3))
+        bent = after + np.column_stack([0 * x.ravel(), 0 * x.ravel(), 0.3 * x.ravel() ** 2])
+        images[1] = np.stack([rig.project(name, bent) for name in rig.cameras], axis=1)
+        self.assertFalse(rig.rigidity(images[0] + noise[0], images[1] + noise[1], 4e-4 * np.eye(2))["rigid"])
+        images[0][:, 1] = np.nan
+        self.assertFalse(rig.rigidity(images[0], images[1], 4e-4 * np.eye(2))["usable"])  # one camera does not triangulate
 
     def test_tracks_are_read_with_covariances_and_a_fault_names_its_cell(self):
         file = self.folder / "tracks.csv"

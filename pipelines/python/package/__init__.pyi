@@ -1,5 +1,5 @@
 from os import PathLike
-from typing import Any, Optional, Sequence, Union
+from typing import Any, Mapping, Optional, Sequence, Union
 
 import numpy as np
 import numpy.typing as npt
@@ -9,6 +9,7 @@ Doubles = npt.NDArray[np.float64]
 Path = Union[str, PathLike[str]]
 
 __version__: str
+COMPLIANT_LAWS: tuple[str, ...]
 LAWS: tuple[str, ...]
 EVENT_COMPONENTS: tuple[str, ...]
 
@@ -73,6 +74,9 @@ class Rig:
     def project(self, camera: str, p_m: Numbers) -> Doubles: ...
     def rays(self, camera: str, q_px: Numbers) -> tuple[Doubles, Doubles]: ...
     def triangulate(self, q_px: Numbers, cov_px2: Numbers, *, max_relative_sd: float = 0.3, threads: int = 0) -> dict[str, npt.NDArray[Any]]: ...
+    def rigidity(
+        self, before_px: Numbers, after_px: Numbers, cov_px2: Numbers, *, plane_z_m: Optional[float] = None, significance: float = 0.001
+    ) -> dict[str, Any]: ...
     def yaml(self) -> str: ...
 
 class Experiment:
@@ -121,13 +125,43 @@ def energetic_map(
     *,
     threads: int = 0,
 ) -> dict[str, npt.NDArray[Any]]: ...
+def painleve(
+    v_F_m_per_s: Numbers, A_F_per_kg: Numbers, mu_k: Numbers, free_acceleration_n_m_per_s2: Numbers, *, threads: int = 0
+) -> dict[str, npt.NDArray[Any]]: ...
+def rod_critical_friction(theta_rad: Numbers, gyration_over_lever: Numbers = 0.5773502691896258) -> dict[str, Doubles]: ...
 def routh(
     v_minus_F_m_per_s: Numbers, A_F_per_kg: Numbers, e: float = 0.5, mu_k: float = 0.2, mu_s: Optional[float] = None
 ) -> dict[str, Any]: ...
+def compliant_restitution(
+    law: str,
+    mass_kg: Numbers,
+    speed_m_per_s: Numbers,
+    *,
+    stiffness: Numbers = 1000000.0,
+    power: Numbers = 1.5,
+    damping: Numbers = 0.0,
+    residual: Numbers = 0.0,
+) -> Doubles: ...
+def speed_restitution(speed_m_per_s: Numbers, alpha: Numbers, exponent: Numbers) -> Doubles: ...
+def hunt_crossley_damping(e: Numbers, speed_m_per_s: Numbers) -> Doubles: ...
 def predict_system(path: Path) -> dict[str, Any]: ...
 def predict_system_yaml(text: str) -> dict[str, Any]: ...
 def simulate(path: Path) -> dict[str, Any]: ...
 def simulate_yaml(text: str) -> dict[str, Any]: ...
+def find_orbit(path: Path, *, numbers: Mapping[str, float] = {}, periods: int = 1, period_s: float = 0.0) -> dict[str, Any]: ...
+def follow_orbit(
+    path: Path,
+    key: str,
+    first: float,
+    step: float,
+    low: float,
+    high: float,
+    *,
+    numbers: Mapping[str, float] = {},
+    periods: int = 1,
+    period_s: float = 0.0,
+    most_points: int = 500,
+) -> dict[str, Any]: ...
 def contact_states(
     body: Body,
     position_m: Numbers,

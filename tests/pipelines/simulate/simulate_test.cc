@@ -147,6 +147,15 @@ TEST(Simulate, ThePendulumLeavesItsBeltAsTheDocumentSays) {
     EXPECT_NEAR(event.v_minus[1], 0, 1e-12);
     EXPECT_NEAR(event.v_plus[0], 0, 1e-12);
     EXPECT_NEAR(event.v_plus[1], v_n, 1e-6);
+    // The closed form of its critical friction (tests/impact/law/painleve_test.cc).
+    const auto jams = nlohmann::json::parse(MotionSummary(scenario, motion))["painleve"];
+    ASSERT_FALSE(jams.empty());
+    EXPECT_EQ(jams[0]["contact"], "tip on belt");
+    EXPECT_EQ(jams[0]["regime"], "inconsistent");
+    EXPECT_EQ(jams[0]["mu_k"], mu);
+    EXPECT_NEAR(jams[0]["mu_press"].get<double>(), 0.459474, 1e-6);
+    EXPECT_NEAR(jams[0]["slip_m_per_s"].get<double>(), 0.98, 1e-12);
+    EXPECT_LT(jams[0]["free_acceleration_n_m_per_s2"].get<double>(), 0);
   }
   // Friction below the critical 0.459474 lets it slide on.
   const Scenario held = ParseScenario(
@@ -158,6 +167,7 @@ TEST(Simulate, ThePendulumLeavesItsBeltAsTheDocumentSays) {
       "belt.yaml");
   const SimulatedMotion motion = RunScenario(held);
   EXPECT_EQ(motion.result.impacts, 0);
+  EXPECT_THAT(MotionSummary(held, motion), Not(HasSubstr("painleve")));
   EXPECT_EQ(motion.samples.back().mode[0], PointMode::kSlip);
   EXPECT_NEAR(motion.samples[10].lambda[1], 35.68, 0.01);
   EXPECT_LT((motion.result.state.q - held.start.q).norm(), 1e-9);

@@ -135,7 +135,8 @@ TEST(SystemConfig, JointsAndTheirVelocities) {
                           "rod, at_m: [1, -0.01], normal: [0, 1], e: 0.5}]\n";
   const SystemToPredict completed = ParseSystem(rod, "s.yaml");
   EXPECT_NEAR(completed.system.u_minus[1], -1, 1e-14);
-  EXPECT_EQ(SystemConfigMessage(With(rod, "theta_dot", "v_m_per_s: [0, -1], theta_dot")), "no error");
+  EXPECT_EQ(SystemConfigMessage(With(rod, "theta_dot", "v_m_per_s: [0, -1], theta_dot")),
+            "no error");
   EXPECT_THAT(SystemConfigMessage(With(rod, "theta_dot", "v_m_per_s: [0, -0.9], theta_dot")),
               AllOf(HasSubstr("s.yaml:4: joints[0].between"), HasSubstr("0.1 m/s"),
                     HasSubstr("keep the joint")));
@@ -143,7 +144,8 @@ TEST(SystemConfig, JointsAndTheirVelocities) {
               AllOf(HasSubstr("bodies[0]"), HasSubstr("the joints leave it open")));
   EXPECT_THAT(SystemConfigMessage(With(rod, "kind: pin", "kind: hinge")),
               AllOf(HasSubstr("joints[0].kind"), HasSubstr("pin")));
-  EXPECT_THAT(SystemConfigMessage(With(rod, "between: rod, at_m: [0, 0]", "between: [rod, rod], at_m: [0, 0]")),
+  EXPECT_THAT(SystemConfigMessage(
+                  With(rod, "between: rod, at_m: [0, 0]", "between: [rod, rod], at_m: [0, 0]")),
               HasSubstr("and itself"));
   EXPECT_THAT(SystemConfigMessage(With(rod, "at_m: [0, 0]", "at: [0, 0]")), HasSubstr("at_m"));
 }
@@ -161,19 +163,23 @@ TEST(SystemConfig, MatricesThatNoBodyHas) {
               HasSubstr("matrices.mass_matrix: found an unsymmetric matrix"));
   EXPECT_THAT(SystemConfigMessage(With(good, "[1, 2]]", "[1, 2], [0, 1]]")),
               HasSubstr("matrices.mass_matrix: found 3 rows"));
-  EXPECT_THAT(SystemConfigMessage(With(good, "[1, 2]]", "[1, 2, 3]]")), HasSubstr("matrices.mass_matrix[1]"));
+  EXPECT_THAT(SystemConfigMessage(With(good, "[1, 2]]", "[1, 2, 3]]")),
+              HasSubstr("matrices.mass_matrix[1]"));
   EXPECT_THAT(SystemConfigMessage(With(good, "contact: 1", "contact: 2")),
               HasSubstr("matrices.contact_rows: found 1 rows"));
   EXPECT_THAT(SystemConfigMessage(With(good, "contact: 1", "contact: 4")),
               HasSubstr("matrices.rows_per_contact: found '4'"));
-  EXPECT_THAT(SystemConfigMessage(With(good, "rows: [[1, 0]]", "rows: [[1, 0]]\n  joint_rows: [[1, 0]]")),
-              HasSubstr("the joints hold before the impact"));
-  EXPECT_THAT(SystemConfigMessage(With(good, "every_contact: {e: 0.5}", "contacts: [{e: 1}, {e: 1}]")),
-              HasSubstr("contacts: found 2 contacts"));
+  EXPECT_THAT(
+      SystemConfigMessage(With(good, "rows: [[1, 0]]", "rows: [[1, 0]]\n  joint_rows: [[1, 0]]")),
+      HasSubstr("the joints hold before the impact"));
+  EXPECT_THAT(
+      SystemConfigMessage(With(good, "every_contact: {e: 0.5}", "contacts: [{e: 1}, {e: 1}]")),
+      HasSubstr("contacts: found 2 contacts"));
   EXPECT_THAT(SystemConfigMessage(With(good, "every_contact: {e: 0.5}", "")),
               HasSubstr("every_contact: found neither"));
-  EXPECT_THAT(SystemConfigMessage(With(good, "every_contact: {e: 0.5}", "every_contact: {e: 0.5, mu: 1}")),
-              HasSubstr("every_contact.mu: found an unknown key"));
+  EXPECT_THAT(
+      SystemConfigMessage(With(good, "every_contact: {e: 0.5}", "every_contact: {e: 0.5, mu: 1}")),
+      HasSubstr("every_contact.mu: found an unknown key"));
 }
 
 TEST(SystemConfig, MillionsAreRefusedBeforeTheMemoryIsGone) {
@@ -182,12 +188,14 @@ TEST(SystemConfig, MillionsAreRefusedBeforeTheMemoryIsGone) {
   for (int i = 0; i < 20000; ++i) contacts += "- {between: ball, normal: [0, 1], e: 1}\n";
   const std::string chain = "schema: impactlab.system/1\nsystem: {kind: ball_chain, masses_kg: [" +
                             masses + "], v_m_per_s: [" + v + "]}\nevery_contact: {e: 1}\n";
-  EXPECT_THAT(SystemConfigMessage(chain), HasSubstr("system.masses_kg: found 100000 masses, allowed 2 to 33"));
+  EXPECT_THAT(SystemConfigMessage(chain),
+              HasSubstr("system.masses_kg: found 100000 masses, allowed 2 to 33"));
   EXPECT_THAT(SystemConfigMessage(kSystemConfigHead + kSystemConfigBall + contacts),
               HasSubstr("contacts: found 20000 contacts, allowed at most 32"));
-  EXPECT_THAT(SystemConfigMessage("schema: impactlab.system/1\nmatrices: {u_minus: [-1], mass_matrix: [[1]], "
-                      "rows_per_contact: 1, contact_rows: [" +
-                      rows + "]}\nevery_contact: {e: 1}\n"),
+  EXPECT_THAT(SystemConfigMessage(
+                  "schema: impactlab.system/1\nmatrices: {u_minus: [-1], mass_matrix: [[1]], "
+                  "rows_per_contact: 1, contact_rows: [" +
+                  rows + "]}\nevery_contact: {e: 1}\n"),
               HasSubstr("matrices.contact_rows: found 100000 contacts, allowed at most 32"));
   // A million contacts are more than any configuration may hold.
   std::string million = kSystemConfigHead + kSystemConfigBall + "contacts:\n";
@@ -200,13 +208,14 @@ TEST(SystemConfig, NamedSystems) {
     return "schema: impactlab.system/1\nsystem: {" + keys + "}\nevery_contact: {e: 1}\n";
   };
   EXPECT_THAT(SystemConfigMessage(named("kind: cradel")), HasSubstr("cradle | ball_chain"));
-  EXPECT_THAT(
-      SystemConfigMessage(named("kind: cradle, masses_kg: [1, 1], v_m_per_s: [1], length_m: 1, radius_m: 0.1")),
-      HasSubstr("system.v_m_per_s: found a list of 1, allowed a list of 2 numbers"));
-  EXPECT_THAT(
-      SystemConfigMessage(named("kind: cradle, masses_kg: [1], v_m_per_s: [1], length_m: 1, radius_m: 0.1")),
-      HasSubstr("found 1 masses"));
-  EXPECT_THAT(SystemConfigMessage(named("kind: disc_in_corner, radius_m: 0, mass_kg: 1, v_m_per_s: [1, -1]")),
+  EXPECT_THAT(SystemConfigMessage(named(
+                  "kind: cradle, masses_kg: [1, 1], v_m_per_s: [1], length_m: 1, radius_m: 0.1")),
+              HasSubstr("system.v_m_per_s: found a list of 1, allowed a list of 2 numbers"));
+  EXPECT_THAT(SystemConfigMessage(named(
+                  "kind: cradle, masses_kg: [1], v_m_per_s: [1], length_m: 1, radius_m: 0.1")),
+              HasSubstr("found 1 masses"));
+  EXPECT_THAT(SystemConfigMessage(
+                  named("kind: disc_in_corner, radius_m: 0, mass_kg: 1, v_m_per_s: [1, -1]")),
               HasSubstr("system.radius_m: found '0'"));
   EXPECT_THAT(
       SystemConfigMessage(named(
