@@ -79,7 +79,32 @@ double FrictionOfSlide(double angle, double acceleration, double gravity) {
   return std::tan(angle) - acceleration / (gravity * std::cos(angle));
 }
 
-double RestitutionOfHeights(double drop, double rebound) { return std::sqrt(rebound / drop); }
+double FrictionOfSlideUp(double angle, double acceleration, double gravity) {
+  return FrictionOfSlide(-angle, acceleration, gravity);
+}
+
+double FrictionThereAndBack(double angle, double up, double back) {
+  return std::tan(angle) * -(up + back) / (back - up);
+}
+
+double FrictionOfHangingWeight(double mass, double hanging, double angle, double acceleration,
+                               double gravity) {
+  return (hanging * gravity - (mass + hanging) * acceleration - mass * gravity * std::sin(angle)) /
+         (mass * gravity * std::cos(angle));
+}
+
+double FrictionOfPull(double force, double mass, double gravity) {
+  return force / (mass * gravity);
+}
+
+double RestitutionOfHeights(double drop, double rebound, double drag) {
+  if (drag == 0) return std::sqrt(rebound / drop);
+  return std::sqrt(std::expm1(2 * drag * rebound) / -std::expm1(-2 * drag * drop));
+}
+
+double RestitutionOfRecoil(double apparent, double mass_ratio) {
+  return apparent * (1 + mass_ratio) + mass_ratio;
+}
 
 double RestitutionOfVelocities(double before, double after) { return after / before; }
 
@@ -106,6 +131,7 @@ SlideFit FitSlide(const std::vector<double>& t, const std::vector<double>& s) {
     const Polynomial cubic = FitPolynomial(t, s, 3);
     const double noise = cubic.square / (n - 4);
     if (noise > 0) out.jerk_z = cubic.c[3] / std::sqrt(noise * cubic.cov(3, 3));
+    out.change = std::abs(6 * cubic.c[3]) / (cubic.scale * cubic.scale);
   }
   return out;
 }
@@ -146,6 +172,39 @@ BounceFit FitBounces(const std::vector<double>& t, double u_t) {
 
 double RestitutionOfBounces(const std::vector<double>& t, const VectorXd& weights) {
   return std::exp(weights.dot(LogDurations(t)));
+}
+
+SpeedTrend FitSpeedTrend(const std::vector<double>& speed, const std::vector<double>& e,
+                         const MatrixXd& cov) {
+  if (e.size() < 2 || e.size() != speed.size())
+    throw ConfigError("trend with speed: found fewer than two values, allowed two or more");
+  const auto n = static_cast<Index>(e.size());
+  SpeedTrend out;
+  const VectorXd y = Eigen::Map<const VectorXd>(e.data(), n);
+  const VectorXd v = Eigen::Map<const VectorXd>(speed.data(), n);
+  out.v_0 = std::exp(v.array().log().mean());
+  const Regression one = Regress(y, MatrixXd::Ones(n, 1), cov);
+  out.weights = one.gain.row(0);
+  out.value = one.b[0];
+  out.sd = std::sqrt(one.cov(0, 0));
+  out.chi_square = one.chi_square;
+  out.dof = static_cast<int>(n) - 1;
+  out.probability = 1 - ChiSquareCdf(out.chi_square, out.dof);
+  constexpr double kOneSpeed = 0.01;  // relative spread of speeds below which they are one
+  if (n < 3 || v.maxCoeff() < (1 + kOneSpeed) * v.minCoeff()) return out;
+  MatrixXd X(n, 2);
+  X << VectorXd::Ones(n), v.array() - out.v_0;
+  const Regression line = Regress(y, X, cov);
+  out.line_weights = line.gain.row(0);
+  out.slope_weights = line.gain.row(1);
+  out.line_value = line.b[0];
+  out.line_sd = std::sqrt(line.cov(0, 0));
+  out.slope = line.b[1];
+  out.slope_sd = std::sqrt(line.cov(1, 1));
+  out.line_chi_square = line.chi_square;
+  out.line_dof = static_cast<int>(n) - 2;
+  out.line_probability = 1 - ChiSquareCdf(out.line_chi_square, out.line_dof);
+  return out;
 }
 
 }  // namespace impactlab

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <Eigen/Core>
 #include <cmath>
 #include <functional>
 #include <random>
@@ -35,6 +36,40 @@ TEST(BenchTests, ClosedForms) {
   // Sun 2017, equation 4.38, from its readings.
   EXPECT_NEAR(SlideAcceleration({0, 0.084, 0.233}, {0, 0.05, 0.15}),
               2 * (0.15 * 0.084 - 0.05 * 0.233) / (0.084 * 0.233 * 0.149), 1e-12);
+}
+
+TEST(BenchTests, WaysOfSliding) {
+  const double angle = 0.4, mu = 0.2, g = kGravity;
+  const double up = -g * (std::sin(angle) + mu * std::cos(angle)),
+               down = g * (std::sin(angle) - mu * std::cos(angle));
+  EXPECT_NEAR(FrictionOfSlideUp(angle, up, g), mu, 1e-14);
+  EXPECT_NEAR(FrictionOfSlide(angle, down, g), mu, 1e-14);
+  EXPECT_NEAR(FrictionThereAndBack(angle, up, down), mu, 1e-14);
+  EXPECT_NEAR(FrictionThereAndBack(angle, 3.7 * up, 3.7 * down), mu, 1e-14);
+  EXPECT_NEAR(FrictionOfSlide(0, -2, g), 2 / g, 1e-15);
+  // m a = T - mu m g, M a = M g - T.
+  EXPECT_NEAR(FrictionOfHangingWeight(0.2, 0.3, 0, (0.3 - mu * 0.2) * g / 0.5, g), mu, 1e-14);
+  EXPECT_NEAR(FrictionOfPull(0.3 * 2 * g, 2, g), 0.3, 1e-15);
+  // m v_0 = m v_1 + M v_2 and v_2 - v_1 = e v_0, of m = 1, M = 4, e = 0.6.
+  EXPECT_NEAR(RestitutionOfRecoil(0.28, 0.25), 0.6, 1e-14);
+  EXPECT_NEAR(RestitutionOfRecoil(0.7, 0), 0.7, 1e-15);
+}
+
+TEST(BenchTests, TrendsWithSpeed) {
+  const std::vector<double> v = {1, 2, 4};
+  const Eigen::MatrixXd cov = 1e-4 * Eigen::MatrixXd::Identity(3, 3);
+  const SpeedTrend even = FitSpeedTrend(v, {0.7, 0.7, 0.7}, cov);
+  EXPECT_NEAR(even.value, 0.7, 1e-14);
+  EXPECT_NEAR(even.sd, 0.01 / std::sqrt(3.0), 1e-12);
+  EXPECT_NEAR(even.slope, 0, 1e-14);
+  const SpeedTrend falls = FitSpeedTrend(v, {0.9, 0.8, 0.6}, cov);
+  EXPECT_NEAR(falls.slope, -0.1, 1e-12);
+  EXPECT_NEAR(falls.line_value, 0.8, 1e-12);
+  EXPECT_LT(falls.probability, 1e-9);
+  EXPECT_NEAR(falls.line_probability, 1, 1e-6);
+  EXPECT_EQ(FitSpeedTrend({2, 2, 2}, {0.7, 0.7, 0.71}, cov).slope_sd, 0);
+  EXPECT_EQ(FitSpeedTrend({1, 2}, {0.7, 0.6}, cov.topLeftCorner(2, 2)).slope_sd, 0);
+  EXPECT_THROW(FitSpeedTrend({1}, {0.7}, cov.topLeftCorner(1, 1)), ConfigError);
 }
 
 std::vector<double> BounceTimes(const std::function<double(double)>& e, double v, int n) {
