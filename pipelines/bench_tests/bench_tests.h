@@ -16,6 +16,13 @@ namespace impactlab {
 // One way to the coefficient.
 struct CoefficientResult {
   std::string method;  // "angle", "height over length", "timed slide", ...
+  // What it is a value of, and its unit: empty for the coefficient of the test, else "g", "m/s^2".
+  std::string quantity, unit;
+  // Why the readings do not decide the value, and what would. Where it is not empty, `result` holds
+  // nothing to quote.
+  std::string undetermined;
+  // Holds if one of several explanations does: never to be quoted alone.
+  bool conditional = false;
   std::vector<UncertainInput> inputs;
   UncertainResult result;
   Recomputed rounded;  // from the digits of the readings alone: all values that round to them
@@ -31,6 +38,8 @@ struct CoefficientTest {
   Printed printed;
   // the first is the one to quote; empty where no readings are given
   std::vector<CoefficientResult> results;
+  // The first has a value.
+  bool determined() const { return !results.empty() && results[0].undetermined.empty(); }
   PrintedVerdict verdict = PrintedVerdict::kNone;
   std::string sentence;  // for people
 };
@@ -49,5 +58,7 @@ std::vector<PresentationTable> FormsOf(const CoefficientTests& all);
 // Both as CSV, Markdown and LaTeX, and index.html.
 void WriteCoefficients(const std::filesystem::path& folder, const CoefficientTests& all);
 std::string BriefReport(const CoefficientTests& all);
+// False where tests have readings and none of them determines its coefficient.
+bool AnyDetermined(const CoefficientTests& all);
 
 }  // namespace impactlab

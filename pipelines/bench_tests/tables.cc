@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "pipelines/bench_tests/bench_tests.h"
@@ -36,12 +37,31 @@ PresentationTable Coefficients(const std::vector<const CoefficientTest*>& some) 
     bool first = true;
     for (const CoefficientResult& r : t->results) {
       std::string notes = first ? t->sentence : "";
+      if (!r.undetermined.empty()) notes += (notes.empty() ? "" : "; ") + r.undetermined;
       for (const std::string& note : r.notes) notes += (notes.empty() ? "" : "; ") + note;
       const double u = r.result.u;
       const auto end = [&](double x) {
         return FormCell(x, pipelines::Fixed(x, pipelines::DecimalsFor(u)));
       };
-      form.Row({t->name, t->coefficient, r.method, FormCell(r.result.value, u),
+      const std::string name =
+          r.quantity.empty() ? t->coefficient : r.quantity + " [" + r.unit + "]";
+      if (!r.undetermined.empty()) {
+        form.Row({t->name,
+                  name,
+                  r.method,
+                  {},
+                  {},
+                  {},
+                  {},
+                  "",
+                  {},
+                  first ? printed : FormCell(),
+                  first ? VerdictName(t->verdict) : "",
+                  notes});
+        first = false;
+        continue;
+      }
+      form.Row({t->name, name, r.method, FormCell(r.result.value, u),
                 end(r.result.interval95.lower), end(r.result.interval95.upper),
                 std::isfinite(r.result.dof) ? FormCell(r.result.dof) : FormCell(),
                 r.result.linear_holds ? "holds" : "does not hold",
@@ -84,6 +104,7 @@ PresentationTable Budgets(const std::vector<const CoefficientTest*>& some) {
   const auto shown = [](double x) { return FormCell(x, fmt::format("{:.3g}", x)); };
   for (const CoefficientTest* t : some)
     for (const CoefficientResult& r : t->results) {
+      if (!r.undetermined.empty()) continue;
       for (std::size_t k = 0; k < r.inputs.size(); ++k) {
         const UncertainInput& in = r.inputs[k];
         const BudgetLine& line = r.result.budget[k];
@@ -95,9 +116,9 @@ PresentationTable Budgets(const std::vector<const CoefficientTest*>& some) {
       }
       form.Row({t->name,
                 r.method,
-                t->coefficient,
+                r.quantity.empty() ? t->coefficient : r.quantity,
                 FormCell(r.result.value, fmt::format("{:.6g}", r.result.value)),
-                "1",
+                r.quantity.empty() ? "1" : r.unit,
                 shown(r.result.u),
                 "combined",
                 std::isfinite(r.result.dof) ? FormCell(r.result.dof) : FormCell(),
@@ -114,6 +135,9 @@ PresentationTable Budgets(const std::vector<const CoefficientTest*>& some) {
 std::string TileOf(const CoefficientTest& t) {
   const std::string name = pipelines::Escape(t.name), printed = pipelines::Escape(t.printed.text);
   if (t.results.empty()) return pipelines::Tile(name, printed, "not checkable");
+  if (!t.determined())
+    return pipelines::Tile(name, pipelines::SymbolHtml(t.coefficient) + " not determined",
+                           pipelines::Escape(t.results[0].method));
   return pipelines::Tile(name,
                          pipelines::SymbolHtml(t.coefficient) + " = " +
                              pipelines::ValueSd(t.results[0].result.value, t.results[0].result.u),
@@ -148,9 +172,15 @@ void WriteCoefficients(const std::filesystem::path& folder, const CoefficientTes
   for (const CoefficientTest& t : all.tests) {
     if (!t.sentence.empty())
       list += "<li>" + pipelines::Escape(t.name + ": " + t.sentence) + "</li>";
-    for (const CoefficientResult& r : t.results)
+    for (const CoefficientResult& r : t.results) {
+      if (!r.undetermined.empty())
+        list +=
+            "<li>" +
+            pipelines::Escape(t.name + ", " + r.method + ": not determined: " + r.undetermined) +
+            "</li>";
       for (const std::string& note : r.notes)
         list += "<li>" + pipelines::Escape(t.name + ", " + r.method + ": " + note) + "</li>";
+    }
   }
   PresentationTable values = forms[0];
   for (auto& row : values.rows)
@@ -166,9 +196,19 @@ std::string BriefReport(const CoefficientTests& all) {
   for (const CoefficientTest& t : all.tests) {
     out += t.name + "\n";
     for (const CoefficientResult& r : t.results) {
-      out += fmt::format("  {} = {:.4f} +- {:.4f}, 95 % {:.4f} to {:.4f}, {}\n", t.coefficient,
-                         r.result.value, r.result.u, r.result.interval95.lower,
-                         r.result.interval95.upper, r.method);
+      const std::string name = r.quantity.empty() ? t.coefficient : r.quantity;
+      if (!r.undetermined.empty()) {
+        out += fmt::format("  {} cannot be determined from these readings, {}: {}\n", name,
+                           r.method, r.undetermined);
+      } else {
+        // Two digits of the uncertainty, four places at least.
+        const int places = std::max(4, pipelines::DecimalsFor(r.result.u));
+        const auto shown = [&](double x) { return fmt::format("{:.{}f}", x, places); };
+        out += fmt::format("  {} = {} +- {}{}, 95 % {} to {}, {}\n", name, shown(r.result.value),
+                           shown(r.result.u), r.unit.empty() ? "" : " " + r.unit,
+                           shown(r.result.interval95.lower), shown(r.result.interval95.upper),
+                           r.method);
+      }
       for (const std::string& note : r.notes) out += "    " + note + "\n";
     }
     if (!t.sentence.empty()) out += "  " + t.sentence + "\n";

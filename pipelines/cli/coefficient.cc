@@ -26,7 +26,7 @@ int RunCoefficient(const CoefficientArguments& arguments) {
   return WithOutput(arguments.out, names, arguments.move_aside, [&] {
     WriteCoefficients(arguments.out, all);
     if (!arguments.quiet) fmt::print("{}written to {}\n", BriefReport(all), arguments.out.string());
-    return kDone;
+    return AnyDetermined(all) ? kDone : kUnusable;
   });
 }
 

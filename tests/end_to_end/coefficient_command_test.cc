@@ -31,5 +31,19 @@ TEST(CoefficientCommand, WorkedFilesRun) {
       RunProgram({"coefficient", (folder.path() / "absent.yaml").string()}, folder.path()).code, 2);
 }
 
+// Nothing usable: no value is printed, what would decide is, and the shell is told.
+TEST(CoefficientCommand, NothingDetermined) {
+  const ScratchFolder folder("undetermined");
+  WriteText(folder.path() / "t.yaml",
+            "schema: impactlab.coefficients/1\ntests:\n  - {kind: kinetic_friction, angle_deg: 5, "
+            "acceleration_m_per_s2: -2.50}\n");
+  const ProcessResult r =
+      RunProgram({"coefficient", (folder.path() / "t.yaml").string(), "--out", "o"}, folder.path());
+  EXPECT_EQ(r.code, 3) << r.err;
+  EXPECT_THAT(r.out, HasSubstr("mu_k cannot be determined from these readings"));
+  EXPECT_THAT(r.out, HasSubstr("`direction: up` or `down`"));
+  EXPECT_TRUE(std::filesystem::exists(folder.path() / "o/coefficients.csv"));
+}
+
 }  // namespace
 }  // namespace impactlab::test

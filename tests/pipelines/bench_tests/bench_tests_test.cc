@@ -10,6 +10,7 @@
 
 #include "data/base/error.h"
 #include "data/files/table.h"
+#include "tests/pipelines/bench_tests/bench_file.h"
 #include "tests/support/folder.h"
 #include "tests/support/html.h"
 #include "tests/support/process.h"
@@ -90,26 +91,7 @@ TEST(Coefficients, BudgetsAddUpAndAgreeWithMonteCarlo) {
   }
 }
 
-class CoefficientFile : public ::testing::Test {
- protected:
-  void Write(const std::string& test) {
-    WriteText(folder_ / "t.yaml", "schema: impactlab.coefficients/1\ntests:\n  - {" + test + "}\n");
-  }
-  CoefficientResult Result(const std::string& test) {
-    Write(test);
-    return LoadCoefficients(folder_ / "t.yaml").tests.at(0).results.at(0);
-  }
-  std::string Message(const std::string& test) {
-    Write(test);
-    try {
-      LoadCoefficients(folder_ / "t.yaml");
-    } catch (const std::runtime_error& error) {
-      return error.what();
-    }
-    return {};
-  }
-  TemporaryFolder folder_;
-};
+using CoefficientFile = test::BenchFile;
 
 // A slide as a track in space, in a plane of pixels, and as a distance: one and the same friction.
 TEST_F(CoefficientFile, SlideFromTracks) {
