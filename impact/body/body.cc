@@ -210,8 +210,18 @@ Body MakeBall(double radius, double mass, bool planar) {
   Body body = Start("ball", BodyShape::kBall, mass, planar);
   body.radius = radius;
   CheckSizes(body);
+  body.inertia_B = 0.4 * mass * radius * radius * Matrix3d::Identity();
+  CheckBody(body);
+  return body;
+}
+
+Body MakeDisc(double radius, double mass) {
+  Body body = Start("disc", BodyShape::kBall, mass, true);
+  body.flat = true;
+  body.radius = radius;
+  CheckSizes(body);
   const double i = mass * radius * radius;
-  body.inertia_B = planar ? Diagonal(i / 4, i / 2, i / 4) : Diagonal(0.4 * i, 0.4 * i, 0.4 * i);
+  body.inertia_B = Diagonal(i / 4, i / 2, i / 4);
   CheckBody(body);
   return body;
 }
@@ -220,11 +230,43 @@ Body MakeEllipsoid(const Vector3d& semi_axes, double mass, bool planar) {
   Body body = Start("ellipsoid", BodyShape::kEllipsoid, mass, planar);
   body.half_extents = semi_axes;
   CheckSizes(body);
-  Vector3d q = semi_axes.cwiseAbs2() / (planar ? 4 : 5);
+  Vector3d q = semi_axes.cwiseAbs2() / 5;
   if (planar) q.y() = 0;
   body.inertia_B = mass * Diagonal(q.y() + q.z(), q.x() + q.z(), q.x() + q.y());
   CheckBody(body);
   return body;
+}
+
+Body MakeEllipse(const Eigen::Vector2d& semi_axes, double mass) {
+  Body body = Start("ellipse", BodyShape::kEllipsoid, mass, true);
+  body.flat = true;
+  body.half_extents = {semi_axes.x(), 0, semi_axes.y()};
+  CheckSizes(body);
+  const Vector3d q = body.half_extents.cwiseAbs2() / 4;
+  body.inertia_B = mass * Diagonal(q.z(), q.x() + q.z(), q.x());
+  CheckBody(body);
+  return body;
+}
+
+std::optional<Body> UniformSolid(const Body& body) {
+  const Vector3d& h = body.half_extents;
+  switch (body.shape) {
+    case BodyShape::kBox:
+      return MakeBox(2 * h, body.mass, body.planar);
+    case BodyShape::kRod:
+      return MakeRod(2 * body.half_length, body.radius, body.mass, body.planar);
+    case BodyShape::kBall:
+      return body.flat ? MakeDisc(body.radius, body.mass)
+                       : MakeBall(body.radius, body.mass, body.planar);
+    case BodyShape::kEllipsoid:
+      return body.flat ? MakeEllipse({h.x(), h.z()}, body.mass)
+                       : MakeEllipsoid(h, body.mass, body.planar);
+    case BodyShape::kPolytope:
+      return MakePolytope(body.points_B, body.mass, body.planar);
+    case BodyShape::kPoints:
+      break;
+  }
+  return std::nullopt;
 }
 
 Body MakePolytope(const std::vector<Vector3d>& vertices, double mass, bool planar,

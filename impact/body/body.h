@@ -7,6 +7,7 @@
 
 #include <Eigen/Core>
 #include <Eigen/Geometry>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,8 +20,8 @@ enum class BodyShape {
   // cylinder with hemispherical caps, axis B_z in space and B_x in planar motion: half_length (to
   // the cap's tip), radius
   kRod,
-  kBall,       // ball or disc: radius
-  kEllipsoid,  // ellipsoid or ellipse: half_extents are the semi-axes
+  kBall,       // ball, or disc where `flat`: radius
+  kEllipsoid,  // ellipsoid, or ellipse where `flat`: half_extents are the semi-axes
   kPolytope,   // convex hull of `points_B`
   kPoints      // contact points `points_B` only
 };
@@ -34,6 +35,9 @@ struct Body {
   // about the centre of mass [kg m^2]; planar motion uses the yy entry
   Eigen::Matrix3d inertia_B = Eigen::Matrix3d::Identity();
   BodyShape shape = BodyShape::kBox;
+  // Planar motion only: a plate of even thickness (disc, ellipse, rectangle) and not the solid
+  // that is named; the inertia of a disc is m r^2 / 2, of a ball 2 m r^2 / 5.
+  bool flat = false;
   Eigen::Vector3d half_extents = Eigen::Vector3d::Zero();  // [m]; planar: x and z
   double radius = 0;                                       // [m]
   double half_length = 0;                                  // [m]
@@ -46,9 +50,10 @@ struct Body {
 };
 
 // A uniform solid of the given shape, `mass_known` set; inertia of the sharp outline (corner_radius
-// left out). Throw ConfigError for a size, mass or inertia that no body can have. In planar motion
-// a ball is a disc (m r^2 / 2) and an ellipsoid an elliptic plate, a rod stays the capped cylinder
-// in space; `sides.y()` and `semi_axes.y()` are not used and may be 0. Lengths in m, mass in kg.
+// left out). Throw ConfigError for a size, mass or inertia that no body can have. A solid keeps its
+// inertia in planar motion: a ball has 2 m r^2 / 5 there too; what is flat is a MakeDisc or
+// MakeEllipse. In planar motion `sides.y()` and `semi_axes.y()` are not used and may be 0. Lengths
+// in m, mass in kg.
 Body MakeBox(const Eigen::Vector3d& sides, double mass, bool planar = false,
              double corner_radius = 0);
 // Cylinder with hemispherical caps of the same material; `length` from tip to tip, at least 2 *
@@ -56,6 +61,14 @@ Body MakeBox(const Eigen::Vector3d& sides, double mass, bool planar = false,
 Body MakeRod(double length, double radius, double mass, bool planar = false);
 Body MakeBall(double radius, double mass, bool planar = false);
 Body MakeEllipsoid(const Eigen::Vector3d& semi_axes, double mass, bool planar = false);
+// Plates of even thickness in planar motion: m r^2 / 2 and m (a^2 + b^2) / 4 about W_y;
+// `semi_axes` along B_x and B_z.
+Body MakeDisc(double radius, double mass);
+Body MakeEllipse(const Eigen::Vector2d& semi_axes, double mass);
+// The uniform solid, or the plate where `flat`, of the outline and mass of `body`; without a value
+// for bodies of points only, which have no outline. Throws ConfigError where the outline encloses
+// nothing.
+std::optional<Body> UniformSolid(const Body& body);
 // Convex hull of `vertices`; inertia of the uniform solid, vertices are moved so that their solid's
 // centre of mass is the origin. Points that are no corner of the hull are left out, the others keep
 // their order.

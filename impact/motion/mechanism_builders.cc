@@ -299,7 +299,7 @@ BodyMechanism MakeDiscInCornerMechanism(double radius, double mass, const Vector
                                         const Vector2d& v, double theta_dot,
                                         const ContactProperties& properties, double gravity) {
   const MovingBody disc =
-      Start(MakeBall(radius, mass, true), PlacedAt({-radius - gaps.y(), 0, radius + gaps.x()}),
+      Start(MakeDisc(radius, mass), PlacedAt({-radius - gaps.y(), 0, radius + gaps.x()}),
             {v.x(), 0, v.y()}, {0, -theta_dot, 0});
   return Alone("disc in corner", disc,
                {Still("floor", Vector3d::UnitZ()), Still("wall", -Vector3d::UnitX())}, properties,

@@ -279,7 +279,7 @@ ImpactSystem MakeCradle(const std::vector<double>& masses, double length, double
 
 ImpactSystem MakeDiscInCorner(double radius, double mass, double v_x, double v_z, double theta_dot,
                               const ContactProperties& properties) {
-  const SystemBody disc{MakeBall(radius, mass, true), Eigen::Isometry3d::Identity(),
+  const SystemBody disc{MakeDisc(radius, mass), Eigen::Isometry3d::Identity(),
                         Vector3d(v_x, 0, v_z), Vector3d(0, -theta_dot, 0)};
   std::vector<SystemContact> contacts(
       2, {properties, 0, kGround, FrameAt(-radius * Vector3d::UnitZ(), Vector3d::UnitZ(), true)});

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "data/files/text.h"
+#include "impact/body/inertia_bounds.h"
 #include "pipelines/config/yaml.h"
 
 namespace impactlab::pipelines {
@@ -15,10 +16,21 @@ namespace {
 using Eigen::Matrix3d;
 using Eigen::Vector3d;
 
-constexpr EnumWord<BodyShape> kShapes[] = {
-    {BodyShape::kBox, "box"},           {BodyShape::kRod, "rod"},
-    {BodyShape::kBall, "ball"},         {BodyShape::kEllipsoid, "ellipsoid"},
-    {BodyShape::kPolytope, "polytope"}, {BodyShape::kPoints, "points"}};
+// What the word of a file stands for: a solid, or in planar motion a plate of that outline.
+struct Outline {
+  BodyShape shape = BodyShape::kBox;
+  bool flat = false;
+  bool operator==(const Outline&) const = default;
+};
+constexpr EnumWord<Outline> kOutlines[] = {{{BodyShape::kBox}, "box"},
+                                           {{BodyShape::kRod}, "rod"},
+                                           {{BodyShape::kBall}, "ball"},
+                                           {{BodyShape::kEllipsoid}, "ellipsoid"},
+                                           {{BodyShape::kPolytope}, "polytope"},
+                                           {{BodyShape::kPoints}, "points"},
+                                           {{BodyShape::kBox, true}, "plate"},
+                                           {{BodyShape::kBall, true}, "disc"},
+                                           {{BodyShape::kEllipsoid, true}, "ellipse"}};
 
 // A key that takes one number or a list of one of the lengths in `sizes`.
 std::vector<double> NumberOrList(const YamlNode& node, const std::string& key,
@@ -48,7 +60,7 @@ Matrix3d FromSix(const std::vector<double>& v) {
 // What a file says of a body.
 struct BodyForm {
   std::string name;
-  BodyShape shape = BodyShape::kBox;
+  Outline outline;
   bool mass_known = false;
   double mass = 1;
   Vector3d axes = Vector3d::Zero();  // sides, or semi-axes
@@ -126,7 +138,7 @@ void VisitInertia(Keys& keys, BodyForm& form, bool planar) {
 void VisitSides(Keys& keys, BodyForm& form, bool planar) {
   const char* const one = "side_m";
   const char* const many = "sides_m";
-  const char* const of_one = "box: one side for all; or sides_m";
+  const char* const of_one = "box, plate: one side for all; or sides_m";
   if (const YamlNode* node = keys.reading()) {
     if (node->Has(one)) {
       keys.Check(!node->Has(many), many, fmt::format("{} as well", one),
@@ -139,7 +151,7 @@ void VisitSides(Keys& keys, BodyForm& form, bool planar) {
     keys.Check(node->Has(many), many, "nothing",
                fmt::format("{} or {} (one is required)", one, many));
   }
-  VisitPoint(keys, many, form.axes, planar, Positive(), "box: all sides; planar: x, z",
+  VisitPoint(keys, many, form.axes, planar, Positive(), "box, plate: all sides; planar: x, z",
              Need::kRequired);
 }
 
@@ -151,13 +163,14 @@ void VisitVertices(Keys& keys, BodyForm& form, bool planar) {
 // What the form of the body needs, after the inertia, which may stand in for it.
 void VisitSizes(Keys& keys, BodyForm& form, bool planar) {
   const auto radius = [&] {
-    keys.Number("radius_m", form.radius, Positive(), "ball, rod (of its caps)", Need::kRequired);
+    keys.Number("radius_m", form.radius, Positive(), "ball, disc, rod (of its caps)",
+                Need::kRequired);
   };
   const auto corner_radius = [&] {
     keys.Number("corner_radius_m", form.corner_radius, NonNegative(),
                 "box, polytope: rounding inside the outline");
   };
-  switch (form.shape) {
+  switch (form.outline.shape) {
     case BodyShape::kBox:
       VisitSides(keys, form, planar);
       return corner_radius();
@@ -169,7 +182,7 @@ void VisitSizes(Keys& keys, BodyForm& form, bool planar) {
       return radius();
     case BodyShape::kEllipsoid:
       return VisitPoint(keys, "semi_axes_m", form.axes, planar, Positive(),
-                        "ellipsoid; planar: x, z", Need::kRequired);
+                        "ellipsoid, ellipse; planar: x, z", Need::kRequired);
     case BodyShape::kPolytope: {
       constexpr EnumWord<bool> kOrigins[] = {{true, "centre_of_mass"}, {false, "solid_centre"}};
       VisitVertices(keys, form, planar);
@@ -193,12 +206,16 @@ void VisitSizes(Keys& keys, BodyForm& form, bool planar) {
 }
 
 void VisitForm(Keys& keys, BodyForm& form, bool planar) {
-  keys.Word("shape", form.shape, kShapes,
-            "its form; a rod lies along x of B in a plane, along z of B in space", Need::kRequired);
+  keys.Word("shape", form.outline, kOutlines,
+            "its form; a rod lies along x of B in a plane, along z of B in space; plate, disc and "
+            "ellipse are flat bodies in a plane, where ball and ellipsoid are solids",
+            Need::kRequired);
+  keys.Check(planar || !form.outline.flat, "shape", "a flat body in space",
+             "plate, disc and ellipse in planar motion; box, ball, ellipsoid or polytope in space");
   if (const YamlNode* node = keys.reading()) {
     form.mass_known = node->Has("mass_kg");
-    for (const auto& [shape, word] : kShapes)
-      if (shape == form.shape) form.name = word;
+    for (const auto& [outline, word] : kOutlines)
+      if (outline == form.outline) form.name = word;
   }
   keys.Stated(form.mass_known)
       .Number("mass_kg", form.mass, Positive(),
@@ -244,15 +261,20 @@ Body PolytopeAsGiven(const std::vector<Vector3d>& points, double mass, bool plan
 }
 
 Body BodyOf(const BodyForm& form, bool planar) {
-  switch (form.shape) {
-    case BodyShape::kBox:
-      return MakeBox(form.axes, form.mass, planar, form.corner_radius);
+  switch (form.outline.shape) {
+    case BodyShape::kBox: {
+      Body box = MakeBox(form.axes, form.mass, planar, form.corner_radius);
+      box.flat = form.outline.flat;
+      return box;
+    }
     case BodyShape::kRod:
       return MakeRod(form.length, form.radius, form.mass, planar);
     case BodyShape::kBall:
-      return MakeBall(form.radius, form.mass, planar);
+      return form.outline.flat ? MakeDisc(form.radius, form.mass)
+                               : MakeBall(form.radius, form.mass, planar);
     case BodyShape::kEllipsoid:
-      return MakeEllipsoid(form.axes, form.mass, planar);
+      return form.outline.flat ? MakeEllipse({form.axes.x(), form.axes.z()}, form.mass)
+                               : MakeEllipsoid(form.axes, form.mass, planar);
     case BodyShape::kPolytope: {
       std::vector<Vector3d> points = Points(form.vertices, planar);
       if (form.about_mass_centre)
@@ -273,7 +295,7 @@ Body BodyOf(const BodyForm& form, bool planar) {
 BodyForm FormOf(const Body& body) {
   BodyForm form;
   form.name = body.name;
-  form.shape = body.shape;
+  form.outline = {body.shape, body.flat};
   form.mass_known = body.mass_known;
   form.mass = body.mass;
   form.axes = (body.shape == BodyShape::kBox ? 2 : 1) * body.half_extents;
@@ -304,6 +326,7 @@ void VisitBody(Keys& keys, Body& body, bool planar) {
     if (planar) body.inertia_B = body.inertia_B(1, 1) * Matrix3d::Identity();
     body.mass_known = form.mass_known;
     CheckBody(body);
+    CheckInertiaInOutline(body);
   } catch (const ConfigError& fault) {
     // The impact room does not know the file: "body 'box': corner_radius_m: found ..." becomes
     // "file:line: body.corner_radius_m: found

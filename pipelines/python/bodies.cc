@@ -263,14 +263,23 @@ void AddBodies(py::module_& module) {
                   "Cylinder with hemispherical caps, length from tip to tip; axis B_z, in planar "
                   "motion B_x.")
       .def_static("ball", &MakeBall, py::arg("radius_m"), py::arg("mass_kg"), py::kw_only(),
-                  py::arg("planar") = false, "Ball; a disc where planar.")
+                  py::arg("planar") = false, "Ball, a solid in planar motion too.")
+      .def_static("disc", &MakeDisc, py::arg("radius_m"), py::arg("mass_kg"),
+                  "Disc of even thickness in planar motion.")
       .def_static(
           "ellipsoid",
           [](const py::object& semi_axes, double mass, bool planar) {
             return MakeEllipsoid(ToVector(semi_axes, "semi_axes_m"), mass, planar);
           },
           py::arg("semi_axes_m"), py::arg("mass_kg"), py::kw_only(), py::arg("planar") = false,
-          "Ellipsoid; an elliptic plate where planar.")
+          "Ellipsoid, a solid in planar motion too.")
+      .def_static(
+          "ellipse",
+          [](double x, double z, double mass) {
+            return MakeEllipse({x, z}, mass);
+          },
+          py::arg("semi_axis_x_m"), py::arg("semi_axis_z_m"), py::arg("mass_kg"),
+          "Elliptic plate of even thickness in planar motion.")
       .def_static(
           "polytope",
           [](const py::object& vertices, double mass, bool planar, double corner_radius) {

@@ -121,10 +121,11 @@ std::string BodyWords(const Body& body) {
                           Num(1e3 * body.radius));
       break;
     case BodyShape::kBall:
-      text += fmt::format(", radius {} mm", Num(1e3 * body.radius));
+      text +=
+          fmt::format(", {} of radius {} mm", body.flat ? "disc" : "ball", Num(1e3 * body.radius));
       break;
     case BodyShape::kEllipsoid:
-      text += ", ellipsoid";
+      text += body.flat ? ", ellipse" : ", ellipsoid";
       break;
     case BodyShape::kPolytope:
       text += fmt::format(", hull of {} corners", body.points_B.size());

@@ -246,25 +246,7 @@ void JudgeInertia(const AuditInput& input, const ErrorLayout& layout,
   std::string note = fmt::format("{}: given {:.4g}", word, given);
   double solid = 0;
   try {
-    switch (body.shape) {
-      case BodyShape::kBox:
-        solid = size(MakeBox(2 * body.half_extents, body.mass, body.planar));
-        break;
-      case BodyShape::kRod:
-        solid = size(MakeRod(2 * body.half_length, body.radius, body.mass, body.planar));
-        break;
-      case BodyShape::kBall:
-        solid = size(MakeBall(body.radius, body.mass, body.planar));
-        break;
-      case BodyShape::kEllipsoid:
-        solid = size(MakeEllipsoid(body.half_extents, body.mass, body.planar));
-        break;
-      case BodyShape::kPolytope:
-        solid = size(MakePolytope(body.points_B, body.mass, body.planar));
-        break;
-      case BodyShape::kPoints:
-        break;
-    }
+    if (const std::optional<Body> uniform = UniformSolid(body)) solid = size(*uniform);
   } catch (const ConfigError&) {
     solid = 0;  // a shape that makes no solid has no inertia of its own
   }

@@ -2,9 +2,11 @@
 // Model-free data audit: does what was recorded obey mechanics, and if not, which frame error
 // explains it?
 //
-// Nothing here uses a law of friction or restitution. Evidence comes from independent sources -
-// conservation of angular momentum about the contact point, rest poses against geometry,
-// acceleration of free flight - and a cause is named only when two of them agree.
+// Evidence comes from independent sources - conservation of angular momentum about the contact
+// point, rest poses against geometry, acceleration of free flight - and a cause is named only when
+// two of them agree. None uses a law of friction or restitution, but for one: whether x runs the
+// wrong way, where the sense of friction cannot discriminate and the likelihood of the impulses by
+// either hand is the second witness.
 
 #include <limits>
 #include <span>
@@ -62,7 +64,7 @@ struct Evidence {
   // a source gave no information at all
   std::string parameter;
   // "momentum", "rest_attitude", "rest_height", "free_flight", "contact_height", "friction",
-  // "shape"
+  // "shape", "law" (its value a difference of log likelihoods)
   std::string source;
   Estimate estimate;
 };

@@ -9,6 +9,7 @@
 #include "data/math/rotation.h"
 #include "data/statistics/statistics.h"
 #include "reconstruction/audit/detail/evidence.h"
+#include "reconstruction/audit/detail/slip.h"
 
 namespace impactlab::reconstruction {
 namespace {
@@ -19,23 +20,9 @@ using Eigen::Vector3d;
 using Eigen::VectorXd;
 using Matrix3x15 = Eigen::Matrix<double, 3, kEventDim>;
 
-// standard deviations at which a slip or an impulse has a sense
-constexpr double kClear = 2;
 // cosine between slips before and after that counts as kept
 constexpr double kSameSense = 0.5;
-// difference of cosines by which one hand fits friction better than the other
-constexpr double kBetterAligned = 0.3;
-// ratio of momentum residuals at which geometry decides the sense of theta
-constexpr double kOtherAttitude = 2;
-// share of events whose friction may by chance support the wrong handedness
-constexpr double kStrayShare = 0.1;
-// two-sided level whose upper half is that of 2.5 standard deviations: a second source
-constexpr double kSecondLevel = 0.0248;
 constexpr int kFewestSliding = 3;  // events that make a friction cone
-
-Vector3d LeverW(const ImpactEvent& event, const Body& body, const Vector3d& normal) {
-  return event.X_WB.linear() * SupportLever(body, event.X_WB.linear().transpose() * normal);
-}
 
 // m I^-1 in W; planar: the yy entry alone.
 Matrix3d InverseInertiaPerMass(const ImpactEvent& event, const Body& body) {
@@ -44,62 +31,19 @@ Matrix3d InverseInertiaPerMass(const ImpactEvent& event, const Body& body) {
   return body.mass * (R * body.inertia_B.inverse() * R.transpose());
 }
 
-struct Slip {
-  Vector3d minus, plus;  // tangential velocity of the contact point, in W
-  double sd_minus = 0, sd_plus = 0;
-  Vector3d dv_t;  // tangential impulse per mass
-  double dv_n = 0, sd_dv_t = 0, sd_dv_n = 0;
-};
-
-double LargestSd(const Matrix3d& cov) { return std::sqrt(std::max(0.0, cov.trace())); }
-
-Slip MeasureSlip(const ImpactEvent& event, const Body& body, const Vector3d& normal) {
-  const Vector3d r = LeverW(event, body, normal);
-  Matrix3d across = Matrix3d::Identity() - normal * normal.transpose();
-  if (body.planar) across -= Vector3d::UnitY() * Vector3d::UnitY().transpose();
-  const auto contact = [&](int v, int omega, const Vector3d& spin) {
-    Matrix3x15 J = Matrix3x15::Zero();
-    J.middleCols<3>(v) = across;
-    J.middleCols<3>(omega) = -across * CrossMatrix(r);
-    J.middleCols<3>(kLever) = across * CrossMatrix(spin);
-    return LargestSd(Congruence(J, event.cov));
-  };
-  Slip slip;
-  slip.minus = across * (event.v_minus + event.omega_minus.cross(r));
-  slip.plus = across * (event.v_plus + event.omega_plus.cross(r));
-  slip.sd_minus = contact(kVMinus, kOmegaMinus, event.omega_minus);
-  slip.sd_plus = contact(kVPlus, kOmegaPlus, event.omega_plus);
-  const Vector3d dv = event.v_plus - event.v_minus;
-  Matrix3x15 J = Matrix3x15::Zero();
-  J.middleCols<3>(kVPlus) = Matrix3d::Identity();
-  J.middleCols<3>(kVMinus) = -Matrix3d::Identity();
-  const Matrix3d cov = Congruence(J, event.cov);
-  slip.dv_t = across * dv;
-  slip.dv_n = normal.dot(dv);
-  slip.sd_dv_t = LargestSd(across * cov * across.transpose());
-  slip.sd_dv_n = std::sqrt(std::max(0.0, normal.dot(cov * normal)));
-  return slip;
-}
-
 bool KeepsSense(const Slip& slip) {
-  return slip.minus.norm() > kClear * slip.sd_minus && slip.plus.norm() > kClear * slip.sd_plus &&
+  return slip.minus.norm() > kClearSlip * slip.sd_minus &&
+         slip.plus.norm() > kClearSlip * slip.sd_plus &&
          slip.minus.dot(slip.plus) > kSameSense * slip.minus.norm() * slip.plus.norm();
 }
 
 // Cosine between friction and the reverse of a slip that keeps its sense: 1 opposes, -1 assists;
 // NaN where there is nothing to test.
 double Opposition(const Slip& slip) {
-  if (!KeepsSense(slip) || !(slip.dv_t.norm() > kClear * slip.sd_dv_t))
+  if (!KeepsSense(slip) || !(slip.dv_t.norm() > kClearSlip * slip.sd_dv_t))
     return std::numeric_limits<double>::quiet_NaN();
   return -slip.dv_t.normalized().dot(
       (slip.minus.normalized() + slip.plus.normalized()).normalized());
-}
-
-// Cosine between friction and the reverse of the slip at the start; NaN where either is not clear.
-double InitialOpposition(const Slip& slip) {
-  if (!(slip.minus.norm() > kClear * slip.sd_minus) || !(slip.dv_t.norm() > kClear * slip.sd_dv_t))
-    return std::numeric_limits<double>::quiet_NaN();
-  return -slip.dv_t.normalized().dot(slip.minus.normalized());
 }
 
 // Radius of gyration from the log of the inertia that one term of the momentum balance shows over
@@ -330,132 +274,6 @@ MomentumAudit AuditMomentum(const AuditInput& input, const ErrorLayout& layout,
   audit.gyration_tangential = Gyration(fit.value(layout.inertia) + fit.value(layout.split),
                                        C(a, a) + C(b, b) + 2 * C(a, b), audit.gyration_body);
   return audit;
-}
-
-namespace {
-
-std::vector<ImpactEvent> CorrectAll(const AuditInput& input, bool mirrored, bool flipped) {
-  FrameCorrection correction;
-  correction.mirrored = mirrored;
-  correction.theta_flipped = flipped;
-  std::vector<ImpactEvent> events;
-  for (const ImpactEvent* event : input.events) {
-    events.push_back(
-        CorrectEvent(*event, correction, *input.body, input.floor, input.options.gravity_W));
-  }
-  return events;
-}
-
-// Share of mirroring that the tangential impulses need for angular momentum to close: 0 as given, 1
-// reversed.
-Estimate MirrorShare(const RobustFit& fit, const ErrorLayout& layout) {
-  if (!fit.usable) return Undetermined(fit.reason);
-  std::vector<int> active = MomentumParameters(layout);
-  active.push_back(layout.handedness);
-  const int last = active.size() - 1;
-  const double sd = std::sqrt(Covariance(fit.information, layout.unit, active)(last, last));
-  return sd < 0.25 ? MakeEstimate(fit.value(layout.handedness), sd)
-                   : Undetermined("tangential impulses are too small against the scatter");
-}
-
-// Of the events whose friction fits one hand better than the other, the share that fits the other
-// hand than recorded.
-Estimate FrictionShare(const AuditInput& input, const std::vector<ImpactEvent>& other, int& against,
-                       int& tested) {
-  against = 0;
-  int in_favour = 0;
-  for (std::size_t i = 0; i < input.events.size(); ++i) {
-    const Slip slip_here = MeasureSlip(*input.events[i], *input.body, input.floor.normal),
-               slip_there = MeasureSlip(other[i], *input.body, input.floor.normal);
-    // Friction turns against the slip it meets, whether that slip lasts or not.
-    const double here = InitialOpposition(slip_here), there = InitialOpposition(slip_there);
-    against += here < there - kBetterAligned ? 1 : 0;
-    in_favour += there < here - kBetterAligned ? 1 : 0;
-  }
-  tested = against + in_favour;
-  if (tested < 2)
-    return Undetermined(
-        fmt::format("{} events tell by the sense of friction: at least 2 are needed", tested));
-  const double smoothed = (against + 1.0) / (tested + 2);
-  return MakeEstimate(static_cast<double>(against) / tested,
-                      std::sqrt(smoothed * (1 - smoothed) / tested));
-}
-
-}  // namespace
-
-Handedness JudgeHandedness(const AuditInput& input, const ErrorLayout& layout) {
-  Handedness judged;
-  std::vector<int> active = MomentumParameters(layout);
-  active.push_back(layout.handedness);
-  const RobustFit as_given = FitMomentum(input, layout, VectorXd(), active);
-  const Estimate given_share = MirrorShare(as_given, layout);
-  const double k = input.options.significance;
-  const auto reversed = [&](const Estimate& share) {
-    return share.determined && share.value > k * share.sd && std::abs(share.value - 1) < 0.35;
-  };
-  bool mirror = reversed(given_share), flip = false, attitude_known = false;
-  Estimate momentum = given_share;
-  if (layout.planar && as_given.usable && input.options.allow_mirror) {
-    // A body without mirror symmetry tells a reversed theta from a reversed x.
-    const std::vector<ImpactEvent> turned = CorrectAll(input, false, true);
-    AuditInput other = input;
-    other.events.clear();
-    for (const ImpactEvent& event : turned) other.events.push_back(&event);
-    const RobustFit as_turned = FitMomentum(other, layout, VectorXd(), active);
-    if (as_turned.usable) {
-      attitude_known = std::max(as_turned.typical, as_given.typical) >
-                       kOtherAttitude * std::min(as_turned.typical, as_given.typical);
-      if (attitude_known && as_turned.typical < as_given.typical) {
-        const Estimate share = MirrorShare(as_turned, layout);
-        flip = share.determined;
-        mirror = reversed(share);
-        if (flip) momentum = MakeEstimate(1, share.sd);
-      }
-    }
-  }
-  const std::string name = flip ? "theta_flipped" : "mirrored";
-  judged.evidence.push_back({name, "momentum", momentum});
-  int against = 0, tested = 0;
-  const Estimate friction =
-      FrictionShare(input, CorrectAll(input, mirror || !flip, flip), against, tested);
-  judged.evidence.push_back({name, "friction", friction});
-  if (!input.options.allow_mirror || !(mirror || flip)) return judged;
-
-  // A recording mirrored in x and in theta is right as seen from behind: friction fits both,
-  // geometry alone decides.
-  const bool from_behind = mirror && flip;
-  const bool friction_says =
-      from_behind || (friction.determined && friction.value > 0.7 &&
-                      BinomialInterval(against, tested, kSecondLevel).lower > kStrayShare);
-  Finding finding;
-  finding.parameter = name;
-  finding.named = friction_says && !from_behind;
-  finding.estimate = momentum;
-  const std::string what = flip            ? "theta counts clockwise"
-                           : layout.planar ? "x runs the wrong way"
-                                           : "y runs the wrong way against the attitudes";
-  if (from_behind) {
-    finding.parameter = "mirrored|theta_flipped";
-    finding.text =
-        "mirrored|theta_flipped: the body's outline fits only as seen from behind; angular "
-        "momentum says so, no second source does";
-  } else if (!friction_says) {
-    finding.text = fmt::format(
-        "{}: {} by angular momentum, but the sense of friction does not confirm it ({})", name,
-        what, friction.determined ? "share " + PlusMinus(friction) : friction.reason);
-  } else {
-    judged.mirrored = mirror;
-    judged.theta_flipped = flip;
-    finding.text = fmt::format(
-        "{}: {}; angular momentum (share {}) and the sense of friction (share {} of {} events that "
-        "tell) agree",
-        name, what, PlusMinus(momentum), PlusMinus(friction), tested);
-    if (layout.planar && !attitude_known)
-      finding.text +=
-          "; a reversed theta would look the same on this body and gives the same coefficients";
-  }
-  judged.findings.push_back(finding);
-  return judged;
 }
 
 }  // namespace impactlab::reconstruction

@@ -44,7 +44,7 @@ SynthOptions OnIncline(SynthOptions scene) {
   return scene;
 }
 const Body kSquare = MakeBox({0.06, 0.06, 0.06}, 0.2, true);
-const Body kDisc = MakeBall(0.03, 0.2, true);
+const Body kDisc = MakeDisc(0.03, 0.2);
 
 struct Told {
   RunResult run;

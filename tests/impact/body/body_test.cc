@@ -91,7 +91,7 @@ TEST(Body, PlanarThetaIsCounterClockwiseWithXRightAndZUp) {
 
 TEST(Body, CounterClockwiseDiscSlidingRightMovesItsLowestPointFasterRight) {
   const double r = 0.1, theta_dot = 5, v_x = 2;
-  const Body disc = MakeBall(r, 1, true);
+  const Body disc = MakeDisc(r, 1);
   const Isometry3d X_WB = PlanarPose(0, r, 0.7);
   const PlaneContact contact = ContactWithPlane(disc, X_WB, Plane{});
   const Isometry3d X_WF = ContactFrame(Plane{}, contact.p_WP, Vector3d(0, 0, -9.8), true);
@@ -146,10 +146,19 @@ TEST(Body, RodLiesBetweenBallAndSlenderRod) {
   EXPECT_NEAR(space.inertia_B(0, 0) * 1e6, 1309.4, 0.03 * 1309.4);
 }
 
-TEST(Body, PlanarBodiesUseTheMomentOfTheirOutline) {
+TEST(Body, SolidsKeepTheirInertiaInAPlaneAndPlatesHaveTheirOwn) {
   EXPECT_DOUBLE_EQ(MakeBox(Vector3d(0.3, 0, 0.4), 12, true).inertia_B(1, 1), 0.09 + 0.16);
-  EXPECT_DOUBLE_EQ(MakeBall(2, 3, true).inertia_B(1, 1), 6);
-  EXPECT_DOUBLE_EQ(MakeEllipsoid(Vector3d(2, 0, 1), 4, true).inertia_B(1, 1), 5);
+  EXPECT_DOUBLE_EQ(MakeBall(2, 3, true).inertia_B(1, 1), 4.8);
+  EXPECT_DOUBLE_EQ(MakeDisc(2, 3).inertia_B(1, 1), 6);
+  EXPECT_DOUBLE_EQ(MakeEllipsoid(Vector3d(2, 0, 1), 4, true).inertia_B(1, 1), 4);
+  EXPECT_DOUBLE_EQ(MakeEllipse({2, 1}, 4).inertia_B(1, 1), 5);
+  for (const double r : {0.02, 0.3}) {
+    EXPECT_DOUBLE_EQ(MakeBall(r, 2, true).inertia_B(1, 1), MakeBall(r, 2).inertia_B(1, 1));
+    EXPECT_DOUBLE_EQ(MakeEllipsoid(Vector3d(r, 2 * r, 3 * r), 2, true).inertia_B(1, 1),
+                     MakeEllipsoid(Vector3d(r, 2 * r, 3 * r), 2).inertia_B(1, 1));
+    EXPECT_DOUBLE_EQ(UniformSolid(MakeDisc(r, 2))->inertia_B(1, 1), r * r);
+    EXPECT_DOUBLE_EQ(UniformSolid(MakeBall(r, 2, true))->inertia_B(1, 1), 0.8 * r * r);
+  }
 }
 
 TEST(Body, PolytopeOfBoxCornersIsTheBoxWhereverItLies) {

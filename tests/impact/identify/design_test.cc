@@ -51,7 +51,7 @@ Matrix2d DiscInformation(double st, double sn) {
 }
 
 TEST(Design, InformationOfASlidingDisc) {
-  const Body disc = MakeBall(0.03, 0.2, true);
+  const Body disc = MakeDisc(0.03, 0.2);
   const ImpactScatter scatter{.wrench = {0.03, 0.05, 0.02}};
   PlannedSetting setting{SlidingDisc(disc), SlidingDisc(disc)};
   SettingInformation told = InformationOf(setting, disc, kModel, scatter);
@@ -73,7 +73,7 @@ TEST(Design, InformationOfASlidingDisc) {
 // Noise of both velocities, which the couple does not help to lower for a disc that it does not
 // touch.
 TEST(Design, NoiseAndScatterShareTheInformation) {
-  const Body disc = MakeBall(0.03, 0.2, true);
+  const Body disc = MakeDisc(0.03, 0.2);
   const double sd_v = 0.004;
   const PlannedSetting setting{SlidingDisc(disc, sd_v)};
   const ImpactScatter scatter{.wrench = {0.03, 0.05, 10}};
@@ -159,7 +159,7 @@ TEST(Design, WholeDropsStandForShares) {
 }
 
 TEST(Design, DrawnImpulsesScatterAsStated) {
-  const Body disc = MakeBall(0.03, 0.2, true);
+  const Body disc = MakeDisc(0.03, 0.2);
   const std::vector<PlannedSetting> settings{{SlidingDisc(disc, 1e-3)}};
   const ImpactScatter scatter{.wrench = {0.03, 0.05, 0.02}};
   std::mt19937_64 random(9);

@@ -97,7 +97,7 @@ TEST(MotionFitCoverage, SmoothBodiesAndRodsAreCovered) {
       RunFits(MakeEllipsoid({0.05, 0.035, 0.03}, 0.2), 200, noise, 100, 20240105, Exact(noise));
   EXPECT_GE(egg.accepted, 0.9 * egg.fits);
   ExpectCovered(egg);
-  const Coverage disc = RunFits(MakeBall(0.03, 0.1, true), 250, noise, 300, 20240106, Exact(noise));
+  const Coverage disc = RunFits(MakeDisc(0.03, 0.1), 250, noise, 300, 20240106, Exact(noise));
   EXPECT_GE(disc.accepted, 0.9 * disc.fits);
   EXPECT_EQ(disc.dof, 6 * disc.events);  // a disc's lever does not turn
   ExpectCovered(disc);
