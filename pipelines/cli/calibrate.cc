@@ -101,7 +101,7 @@ struct CalibrateArguments {
   std::vector<std::string> exports;  // "FORMAT=PATH"
   std::string command;               // command line, for run.yaml
   bool force = false;
-  bool move_aside = false;
+  SharedOptions shared;
 };
 
 int RunCalibrate(const CalibrateArguments& arguments) {
@@ -110,7 +110,8 @@ int RunCalibrate(const CalibrateArguments& arguments) {
   std::vector<std::string> names = CalibrationNames("");
   for (const Export& one : exports)
     for (const std::string& name : NameWithin(arguments.out, one.path)) names.push_back(name);
-  const auto folder = OpenOutput(arguments.out, names, arguments.move_aside);
+  const auto folder = OpenOutput(arguments.out, names, arguments.shared);
+  if (!folder) return kDone;
   StageCache stages(arguments.out / ".stages", arguments.force);
   const CalibrationRun run = RunCalibration(plan, {.threads = arguments.threads,
                                                    .quiet = arguments.quiet,
@@ -186,7 +187,7 @@ Action AddCalibrate(CLI::App& verb, const Invocation& call) {
                   "FORMAT=PATH: the rig in a foreign format as well");
   return [arguments, &call] {
     arguments->command = call.command;
-    arguments->move_aside = call.shared.move_aside;
+    arguments->shared = call.shared;
     return RunCalibrate(*arguments);
   };
 }

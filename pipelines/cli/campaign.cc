@@ -27,7 +27,7 @@ struct CampaignArguments {
   int threads = 0;
   bool quiet = false;
   bool force = false;  // stages that an earlier run finished are done again
-  bool move_aside = false;
+  SharedOptions shared;
   std::string command;  // command line, for the runs
 };
 
@@ -44,22 +44,23 @@ RunArguments RunOf(const CampaignMember& member, const CampaignArguments& argume
   run.quiet = true;
   run.command = arguments.command;
   run.force = arguments.force;
-  run.move_aside = arguments.move_aside;
+  run.move_aside = arguments.shared.move_aside;
   return run;
 }
 
 int RunCampaign(const CampaignArguments& arguments) {
   Campaign campaign = LoadCampaign(arguments.file, arguments.out);
   const auto folder = OpenOutput(
-      arguments.out, {std::begin(kCampaignNames), std::end(kCampaignNames)}, arguments.move_aside);
+      arguments.out, {std::begin(kCampaignNames), std::end(kCampaignNames)}, arguments.shared);
   // A file in the way of the last run should not cost the work on the first.
   for (const CampaignMember& member : campaign.members) {
-    if (member.experiment.empty() || arguments.move_aside) continue;
+    if (member.experiment.empty() || arguments.shared.move_aside) continue;
     try {
       CheckRunFolder(RunOf(member, arguments));
     } catch (const DataError&) {  // said when its turn comes
     }
   }
+  if (!folder) return kDone;
   for (CampaignMember& member : campaign.members) {
     if (member.experiment.empty()) continue;
     program_cancellation.Check();
@@ -103,7 +104,7 @@ Action AddCampaign(CLI::App& verb, const Invocation& call) {
   AddQuiet(verb, arguments->quiet);
   AddForce(verb, arguments->force);
   return [arguments, &call] {
-    arguments->move_aside = call.shared.move_aside;
+    arguments->shared = call.shared;
     arguments->command = call.command;
     return RunCampaign(*arguments);
   };

@@ -15,7 +15,7 @@ struct CoefficientArguments {
   std::filesystem::path file;
   std::filesystem::path out = "coefficients";
   bool quiet = false;
-  bool move_aside = false;
+  SharedOptions shared;
 };
 
 int RunCoefficient(const CoefficientArguments& arguments) {
@@ -23,7 +23,7 @@ int RunCoefficient(const CoefficientArguments& arguments) {
   std::vector<std::string> names = {"index.html"};
   for (const PresentationTable& form : FormsOf(all))
     for (const std::string& name : FormNames(form.name)) names.push_back(name);
-  return WithOutput(arguments.out, names, arguments.move_aside, [&] {
+  return WithOutput(arguments.out, names, arguments.shared, [&] {
     WriteCoefficients(arguments.out, all);
     if (!arguments.quiet) fmt::print("{}written to {}\n", BriefReport(all), arguments.out.string());
     return AnyDetermined(all) ? kDone : kUnusable;
@@ -38,7 +38,7 @@ Action AddCoefficient(CLI::App& verb, const Invocation& call) {
   AddOutFolder(verb, arguments->out);
   verb.add_flag("--quiet", arguments->quiet, "no summary");
   return [arguments, &call] {
-    arguments->move_aside = call.shared.move_aside;
+    arguments->shared = call.shared;
     return RunCoefficient(*arguments);
   };
 }

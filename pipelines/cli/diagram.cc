@@ -25,7 +25,7 @@ struct DiagramArguments {
   std::filesystem::path out = "diagram";
   int threads = 0;
   bool quiet = false;
-  bool move_aside = false;
+  SharedOptions shared;
 };
 
 int RunDiagram(const DiagramArguments& arguments) {
@@ -34,7 +34,8 @@ int RunDiagram(const DiagramArguments& arguments) {
                                     "diagram_[0-9]*.svg", "index.html"};
   // The journal, which grows line by line, tells by its first one whose it is.
   if (!IsDiagramJournal(arguments.out / "journal.txt")) names.emplace_back("journal.txt");
-  const auto folder = OpenOutput(arguments.out, names, arguments.move_aside);
+  const auto folder = OpenOutput(arguments.out, names, arguments.shared);
+  if (!folder) return kDone;
   ProgressOptions options;
   options.enabled = !arguments.quiet;
   std::optional<Progress> progress;
@@ -81,7 +82,7 @@ Action AddDiagram(CLI::App& verb, const Invocation& call) {
   AddThreads(verb, arguments->threads);
   AddQuiet(verb, arguments->quiet);
   return [arguments, &call] {
-    arguments->move_aside = call.shared.move_aside;
+    arguments->shared = call.shared;
     return RunDiagram(*arguments);
   };
 }

@@ -17,7 +17,7 @@ struct LiteratureArguments {
   std::filesystem::path file;
   std::filesystem::path out = "literature";
   bool quiet = false;
-  bool move_aside = false;
+  SharedOptions shared;
 };
 
 int RunLiterature(const LiteratureArguments& arguments) {
@@ -27,7 +27,7 @@ int RunLiterature(const LiteratureArguments& arguments) {
   std::vector<std::string> names = {"index.html"};
   for (const PresentationTable& form : FormsOf(all))
     for (const std::string& name : FormNames(form.name)) names.push_back(name);
-  return WithOutput(arguments.out, names, arguments.move_aside, [&] {
+  return WithOutput(arguments.out, names, arguments.shared, [&] {
     WritePublished(arguments.out, all);
     if (!arguments.quiet) fmt::print("{}written to {}\n", BriefReport(all), arguments.out.string());
     return kDone;
@@ -42,7 +42,7 @@ Action AddLiterature(CLI::App& verb, const Invocation& call) {
   AddOutFolder(verb, arguments->out);
   verb.add_flag("--quiet", arguments->quiet, "no summary");
   return [arguments, &call] {
-    arguments->move_aside = call.shared.move_aside;
+    arguments->shared = call.shared;
     return RunLiterature(*arguments);
   };
 }

@@ -23,7 +23,7 @@ struct MapArguments {
   std::filesystem::path out = "maps";
   int threads = 0;
   bool quiet = false;
-  bool move_aside = false;
+  SharedOptions shared;
 };
 
 void WriteStatements(const std::filesystem::path& path, const std::vector<ImpactMap>& maps) {
@@ -75,7 +75,8 @@ int RunMap(const MapArguments& arguments) {
     outputs.push_back(LiteralPattern(sweep.path.stem().string()) + ".csv");
     for (const std::string& picture : PicturesOf(sweep)) outputs.push_back(LiteralPattern(picture));
   }
-  const auto folder = OpenOutput(arguments.out, outputs, arguments.move_aside);
+  const auto folder = OpenOutput(arguments.out, outputs, arguments.shared);
+  if (!folder) return kDone;
   std::vector<ImpactMap> maps;
   std::size_t faults = 0, gains = 0, points = 0;
   bool any = false;
@@ -129,7 +130,7 @@ Action AddMap(CLI::App& verb, const Invocation& call) {
   AddThreads(verb, arguments->threads);
   AddQuiet(verb, arguments->quiet);
   return [arguments, &call] {
-    arguments->move_aside = call.shared.move_aside;
+    arguments->shared = call.shared;
     return RunMap(*arguments);
   };
 }

@@ -5,20 +5,27 @@
 #include <cstdio>
 
 #include "data/files/atomic_file.h"
+#include "pipelines/cli/detail/exit_code.h"
 
 namespace impactlab::pipelines {
 
 std::unique_ptr<OutputFolder> OpenOutput(const std::filesystem::path& out,
-                                         const std::vector<std::string>& names, bool move_aside) {
+                                         const std::vector<std::string>& names,
+                                         const SharedOptions& shared) {
   CheckFolder(out, "--out");
-  auto folder = std::make_unique<OutputFolder>(out, names, move_aside);
+  if (shared.dry_run) {
+    if (!shared.move_aside) CheckOutputFolder(out, names);
+    return nullptr;
+  }
+  auto folder = std::make_unique<OutputFolder>(out, names, shared.move_aside);
   for (const std::string& note : folder->notes()) fmt::print(stderr, "impactlab: note: {}\n", note);
   return folder;
 }
 
 int WithOutput(const std::filesystem::path& out, const std::vector<std::string>& names,
-               bool move_aside, const std::function<int()>& work) {
-  const std::unique_ptr<OutputFolder> folder = OpenOutput(out, names, move_aside);
+               const SharedOptions& shared, const std::function<int()>& work) {
+  const std::unique_ptr<OutputFolder> folder = OpenOutput(out, names, shared);
+  if (!folder) return kDone;
   const int code = work();
   folder->Finish();
   return code;

@@ -26,14 +26,15 @@ struct PlanArguments {
   int threads = 0;
   bool page = true;
   bool quiet = false;
-  bool move_aside = false;
+  SharedOptions shared;
 };
 
 int RunPlan(const PlanArguments& arguments) {
   const ExperimentDesign plan = LoadPlan(arguments.file);
   std::vector<std::string> names = {"plan.csv", "plan.json"};
   if (arguments.page) names.emplace_back("plan.html");
-  const auto folder = OpenOutput(arguments.out, names, arguments.move_aside);
+  const auto folder = OpenOutput(arguments.out, names, arguments.shared);
+  if (!folder) return kDone;
   ProgressOptions options;
   options.enabled = !arguments.quiet;
   // Settings, information, campaigns, every law, cameras.
@@ -62,7 +63,7 @@ Action AddPlan(CLI::App& verb, const Invocation& call) {
   verb.add_flag("!--no-page", arguments->page, "leave plan.html out");
   AddQuiet(verb, arguments->quiet);
   return [arguments, &call] {
-    arguments->move_aside = call.shared.move_aside;
+    arguments->shared = call.shared;
     return RunPlan(*arguments);
   };
 }

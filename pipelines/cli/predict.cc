@@ -154,7 +154,8 @@ int RunPredictStates(const PredictStatesArguments& arguments) {
 int RunPredictEvents(const StageArguments& arguments) {
   const Stage stage = LoadStage(arguments);
   const FitResult fit = LoadFit(arguments.fit);
-  const auto folder = OpenOutput(arguments.out, {"predictions.csv"}, arguments.move_aside);
+  const auto folder = OpenOutput(arguments.out, {"predictions.csv"}, arguments.shared);
+  if (!folder) return kDone;
   ValidationOptions in_sample = stage.experiment.validation;
   in_sample.folds = 0;
   const auto path = arguments.out / "predictions.csv";
@@ -243,7 +244,7 @@ Action AddPredict(CLI::App& verb, const Invocation& call) {
       "--out", states.out,
       "of an experiment: folder to write (out); of a system or states: JSON file to write");
   return [arguments, &verb, &call] {
-    arguments->stage.move_aside = call.shared.move_aside;
+    arguments->stage.shared = call.shared;
     return RunPredict(verb, *arguments);
   };
 }

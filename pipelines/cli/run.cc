@@ -209,7 +209,8 @@ int RunChain(const RunArguments& arguments, bool whole, const Cancellation& canc
     if (!arguments.move_aside) CheckOutputFolder(arguments.out, names);
     return pipelines::DryRun(arguments);
   }
-  const auto folder = pipelines::OpenOutput(arguments.out, names, arguments.move_aside);
+  const auto folder =
+      pipelines::OpenOutput(arguments.out, names, {.move_aside = arguments.move_aside});
   const auto start = std::chrono::steady_clock::now();
   if (arguments.bootstrap >= 0) experiment.identify.bootstrap = arguments.bootstrap;
   StageCache stages(arguments.out / kStages, arguments.force);

@@ -45,14 +45,20 @@ std::filesystem::path OutOf(const CLI::App& verb) {
   return out->count() > 0 ? out->as<std::string>() : out->get_default_str();
 }
 
-int DryRunOf(const CLI::App& verb, bool json) {
+// `run` ends where it would begin to write.
+int DryRunOf(const CLI::App& verb, bool json, const Action& run) {
   CheckArguments check;
   check.json = json;
   for (const CLI::Option* option :
        verb.get_options([](const CLI::Option* o) { return o->get_positional(); }))
     for (const std::string& file : option->results()) check.paths.emplace_back(file);
-  const int code = CheckCommand(check);
-  if (!json && code == 0) fmt::print("would be written to {}\n", OutOf(verb).string());
+  int code = CheckCommand(check);
+  if (code != 0) return code;
+  {
+    const Muted muted;
+    code = run();
+  }
+  if (!json) fmt::print("would be written to {}\n", OutOf(verb).string());
   return code;
 }
 
@@ -85,7 +91,9 @@ void AddSharedOptions(const Verb& verb, CLI::App* parser, SharedOptions* options
   add(Shares::kQuiet, "--quiet", options->quiet, "nothing on standard output");
   add(Shares::kJson, "--json", options->json, "one JSON object on standard output instead of text");
   add(Shares::kJsonAndDryRun, "--dry-run", options->dry_run,
-      "look at every file as `impactlab check` does; nothing is written");
+      "look at every file as `impactlab check` does, and for files of others in the folder; "
+      "nothing "
+      "is written");
   if (verb.folder)
     parser->add_flag("--move-aside", options->move_aside,
                      "rename files of others that are in the way in the folder to NAME.aside");
@@ -100,7 +108,7 @@ int RunShared(const Verb& verb, const CLI::App& parser, const SharedOptions& opt
     const Muted muted;
     return run();
   }
-  if (options.dry_run) return DryRunOf(parser, options.json);
+  if (options.dry_run) return DryRunOf(parser, options.json, run);
   const auto start = std::chrono::steady_clock::now();
   int code = 0;
   {

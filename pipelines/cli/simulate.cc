@@ -30,7 +30,7 @@ struct SimulateArguments {
   double speed = 1;             // seconds of motion a second of video
   bool page = true;
   bool quiet = false;
-  bool move_aside = false;
+  SharedOptions shared;
 };
 
 int RunSimulate(const SimulateArguments& arguments) {
@@ -38,7 +38,8 @@ int RunSimulate(const SimulateArguments& arguments) {
   std::vector<std::string> names = NameWithin(arguments.out, arguments.video);
   names.insert(names.end(), {"trajectory.csv", "events.csv", "summary.json"});
   if (arguments.page) names.emplace_back("page.html");
-  const auto folder = OpenOutput(arguments.out, names, arguments.move_aside);
+  const auto folder = OpenOutput(arguments.out, names, arguments.shared);
+  if (!folder) return kDone;
   ProgressOptions options;
   options.enabled = !arguments.quiet;
   Progress progress(scenario.name,
@@ -78,7 +79,7 @@ Action AddSimulate(CLI::App& verb, const Invocation& call) {
   verb.add_flag("!--no-page", arguments->page, "leave page.html out");
   verb.add_flag("--quiet", arguments->quiet, "no summary");
   return [arguments, &call] {
-    arguments->move_aside = call.shared.move_aside;
+    arguments->shared = call.shared;
     return RunSimulate(*arguments);
   };
 }

@@ -21,7 +21,8 @@ namespace {
 
 int RunIdentify(const StageArguments& arguments) {
   const Stage stage = LoadStage(arguments);
-  const auto folder = OpenOutput(arguments.out, {"fit.json"}, arguments.move_aside);
+  const auto folder = OpenOutput(arguments.out, {"fit.json"}, arguments.shared);
+  if (!folder) return kDone;
   const FitResult fit =
       FitAll(stage.experiment, stage.events, {.cancellation = &program_cancellation});
   WriteFile(arguments.out / "fit.json", ToJson(fit));
@@ -39,7 +40,8 @@ int RunValidate(const StageArguments& arguments) {
   names.insert(names.end(), {"validation.csv", "validation_summary.csv"});
   if (arguments.tables)
     for (const std::string& name : ValidationFormNames()) names.push_back(name);
-  const auto folder = OpenOutput(arguments.out, names, arguments.move_aside);
+  const auto folder = OpenOutput(arguments.out, names, arguments.shared);
+  if (!folder) return kDone;
   const ValidationTable table = Validate(stage.events, stage.experiment.body, fit,
                                          stage.experiment.identify, stage.experiment.validation);
   const auto path = arguments.out / "validation.csv";
@@ -107,7 +109,7 @@ Action AddIdentify(CLI::App& verb, const Invocation& call) {
   AddStageOptions(verb, *arguments);
   AddOutFolder(verb, arguments->out);
   return [arguments, &call] {
-    arguments->move_aside = call.shared.move_aside;
+    arguments->shared = call.shared;
     return RunIdentify(*arguments);
   };
 }
@@ -119,7 +121,7 @@ Action AddValidate(CLI::App& verb, const Invocation& call) {
   AddOutFolder(verb, arguments->out);
   verb.add_flag("--tables", arguments->tables, "the table as Markdown, LaTeX and HTML as well");
   return [arguments, &call] {
-    arguments->move_aside = call.shared.move_aside;
+    arguments->shared = call.shared;
     return RunValidate(*arguments);
   };
 }

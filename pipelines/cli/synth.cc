@@ -20,7 +20,7 @@ namespace {
 struct SynthArguments {
   std::filesystem::path scene;
   std::filesystem::path out = "out";
-  bool move_aside = false;
+  SharedOptions shared;
 };
 
 // Pictures of a board, in a folder `prefix`.
@@ -62,8 +62,8 @@ int RunSynth(const SynthArguments& arguments) {
   const std::filesystem::path &scene = arguments.scene, &out = arguments.out;
   if (IsRigScene(scene)) {
     const RigScene rig = LoadRigScene(scene);
-    const auto folder =
-        OpenOutput(out, BoardNames(rig.rig, "", rig.tour.shots), arguments.move_aside);
+    const auto folder = OpenOutput(out, BoardNames(rig.rig, "", rig.tour.shots), arguments.shared);
+    if (!folder) return kDone;
     const int pictures = SynthesiseRig(out, rig);
     folder->Finish();
     fmt::print("{} pictures of a board written to {}; next: impactlab calibrate {}\n", pictures,
@@ -72,7 +72,8 @@ int RunSynth(const SynthArguments& arguments) {
   }
   if (IsVideoScene(scene)) {
     const VideoScene video = LoadVideoScene(scene);
-    const auto folder = OpenOutput(out, VideoNames(video), arguments.move_aside);
+    const auto folder = OpenOutput(out, VideoNames(video), arguments.shared);
+    if (!folder) return kDone;
     const long long frames = SynthesiseVideo(out, video, {.cancellation = &program_cancellation});
     folder->Finish();
     fmt::print("{} frames of {} drops written to {}; next: impactlab track {}\n", frames,
@@ -80,7 +81,8 @@ int RunSynth(const SynthArguments& arguments) {
     return kDone;
   }
   const SynthOptions options = LoadScene(scene);
-  const auto folder = OpenOutput(out, PoseNames(options), arguments.move_aside);
+  const auto folder = OpenOutput(out, PoseNames(options), arguments.shared);
+  if (!folder) return kDone;
   const SynthSet set = Synthesise(options);
   WriteSynth(out, options, set);
   folder->Finish();
@@ -100,7 +102,7 @@ Action AddSynth(CLI::App& verb, const Invocation& call) {
   verb.add_option("scene", arguments->scene, "scene file (YAML)")->required();
   AddOutFolder(verb, arguments->out);
   return [arguments, &call] {
-    arguments->move_aside = call.shared.move_aside;
+    arguments->shared = call.shared;
     return RunSynth(*arguments);
   };
 }

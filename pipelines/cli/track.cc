@@ -30,7 +30,7 @@ struct TrackArguments {
   bool quiet = false;
   std::string command;  // command line, for run.yaml
   bool force = false;
-  bool move_aside = false;
+  SharedOptions shared;
 };
 
 // The pictures are named after the recordings and cameras.
@@ -54,7 +54,8 @@ int RunTrack(const TrackArguments& arguments) {
   options.overlay = arguments.overlay;
   options.sheets = arguments.sheets;
   options.command = arguments.command;
-  const auto folder = OpenOutput(arguments.out, OutputsOf(arguments, plan), arguments.move_aside);
+  const auto folder = OpenOutput(arguments.out, OutputsOf(arguments, plan), arguments.shared);
+  if (!folder) return kDone;
   StageCache stages(arguments.out / ".stages", arguments.force);
   const TrackRun run = RunTracking(plan, arguments.out, options,
                                    {.threads = arguments.threads,
@@ -90,7 +91,7 @@ Action AddTrack(CLI::App& verb, const Invocation& call) {
   AddForce(verb, arguments->force);
   return [arguments, &call] {
     arguments->command = call.command;
-    arguments->move_aside = call.shared.move_aside;
+    arguments->shared = call.shared;
     return RunTrack(*arguments);
   };
 }

@@ -234,5 +234,28 @@ TEST_F(ForeignFiles, DryRunsTellOfThem) {
   EXPECT_EQ(Contents(Path("out")), (std::map<std::string, std::string>{{"report.html", "mine"}}));
 }
 
+// So do those of the verbs whose inputs are configuration files.
+TEST_F(ForeignFiles, DryRunsOfOtherVerbsTellOfThem) {
+  const std::vector<std::pair<std::vector<std::string>, std::string>> verbs = {
+      {{"coefficient", kForeignData + "experiments/bench-tests.yaml"}, "index.html"},
+      {{"simulate", kForeignData + "scenarios/bouncing_ball.yaml"}, "events.csv"},
+      {{"plan", kForeignData + "plans/rod_on_incline.yaml"}, "plan.json"},
+      {{"track", kForeignData + "sample/incline/tracking.yaml"}, "tracks.csv"}};
+  for (const auto& [words, name] : verbs) {
+    SCOPED_TRACE(words[0]);
+    const ProcessResult free = Run(words, "dry", {"--dry-run"});
+    EXPECT_EQ(free.code, 0) << free.err;
+    EXPECT_THAT(free.out, HasSubstr("would be written to"));
+    EXPECT_FALSE(fs::exists(Path("dry"))) << "nothing is written";
+    fs::remove_all(Path("out"));
+    WriteText(Path("out") / name, kMine);
+    const ProcessResult refused = Run(words, "out", {"--dry-run"});
+    EXPECT_EQ(refused.code, 2);
+    EXPECT_THAT(refused.err, HasSubstr(name + ", not written by ImpactLab"));
+    EXPECT_EQ(Run(words, "out", {"--dry-run", "--move-aside"}).code, 0);
+    EXPECT_EQ(Contents(Path("out")), (std::map<std::string, std::string>{{name, kMine}}));
+  }
+}
+
 }  // namespace
 }  // namespace impactlab::test

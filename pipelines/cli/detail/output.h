@@ -8,17 +8,20 @@
 #include <vector>
 
 #include "data/files/output_folder.h"
+#include "pipelines/cli/detail/verb.h"
 
 namespace impactlab::pipelines {
 
 // Opens the folder given with --out (OutputFolder) after a look whether it can be written into, and
-// says on standard error what was moved aside.
+// says on standard error what was moved aside. With dry_run it is looked at alone, foreign files in
+// the way are refused all the same, and the answer is null: the verb ends there.
 std::unique_ptr<OutputFolder> OpenOutput(const std::filesystem::path& out,
-                                         const std::vector<std::string>& names, bool move_aside);
+                                         const std::vector<std::string>& names,
+                                         const SharedOptions& shared);
 
-// `work` with the folder open; its exit code.
+// `work` with the folder open; its exit code. Not called with dry_run.
 int WithOutput(const std::filesystem::path& out, const std::vector<std::string>& names,
-               bool move_aside, const std::function<int()>& work);
+               const SharedOptions& shared, const std::function<int()>& work);
 
 // `path` as a name in the folder `out`, for files that the user names one by one; empty where it
 // lies elsewhere.

@@ -20,8 +20,8 @@ void AddQuiet(CLI::App& verb, bool& quiet);
 // Adds those that the table of verbs says and that `parser`, of the verb, does not have already.
 void AddSharedOptions(const Verb& verb, CLI::App* parser, SharedOptions* options);
 
-// Runs a verb as the options say. `run` returns its exit code, and so does this; with dry_run `run`
-// is not called.
+// Runs a verb as the options say. `run` returns its exit code, and so does this; with dry_run its
+// inputs are checked first, and it ends where it would open its folder (OpenOutput).
 int RunShared(const Verb& verb, const CLI::App& parser, const SharedOptions& options,
               const Action& run);
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "data/files/fit_result.h"
+#include "pipelines/cli/detail/verb.h"
 #include "pipelines/run/experiment.h"
 
 namespace impactlab::pipelines {
@@ -17,7 +18,7 @@ struct StageArguments {
   std::filesystem::path fit;     // fit.json
   std::filesystem::path out = "out";
   bool tables = false;  // of `validate`: validation_table.csv, .md, .tex, .html
-  bool move_aside = false;
+  SharedOptions shared;
 };
 
 struct Stage {
