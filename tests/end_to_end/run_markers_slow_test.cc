@@ -82,10 +82,10 @@ TEST_F(RunMarkers, ReportIsShownWithoutFault) {
 TEST_F(RunMarkers, ImpactsAreWhereTheyWere) {
   const Table events =
       ReadCsv(Out("run/events.csv"),
-              {.text_columns = {"recording", "reason", "detail"}, .empty_is_nan = true});
+              {.text_columns = {"recording", "reason", "detail"}, .is_text = {}, .empty_is_nan = true});
   const Table truth = ReadCsv(
       kRunMarkersSample / "truth.csv",
-      {.text_columns = {"recording", "reason", "detail", "law", "case"}, .empty_is_nan = true});
+      {.text_columns = {"recording", "reason", "detail", "law", "case"}, .is_text = {}, .empty_is_nan = true});
   // W of the calibration is the board on the incline, not the W of the truth: what both agree on is
   // compared, normal to the surface.
   std::map<std::string, std::vector<std::size_t>> of;
@@ -106,7 +106,7 @@ TEST_F(RunMarkers, ImpactsAreWhereTheyWere) {
 TEST_F(RunMarkers, TheBudgetAddsUpAndNamesTheLargest) {
   const Table budget =
       ReadCsv(Out("run/budget.csv"),
-              {.text_columns = {"quantity", "law", "unit", "source", "how"}, .empty_is_nan = true});
+              {.text_columns = {"quantity", "law", "unit", "source", "how"}, .is_text = {}, .empty_is_nan = true});
   std::map<std::string, double> shares;
   for (std::size_t k = 0; k < budget.n_rows(); ++k)
     shares[budget.TextColumn("law")[k] + " " + budget.TextColumn("quantity")[k]] +=
@@ -197,9 +197,10 @@ TEST_F(RunMarkers, TheReplayHoldsWhatTheCamerasSaw) {
           if (mark.size() < 6) continue;
           ++fitted;
           near += mark[5].get<double>() < 1;
-          if (mark[5].get<double>() < 1)
+          if (mark[5].get<double>() < 1) {
             EXPECT_GT(gray(3, 4), 100)
                 << name << " frame " << frame[0] << ": no bright marker where the fit says";
+          }
         }
       }
     }

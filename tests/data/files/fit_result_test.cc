@@ -211,7 +211,7 @@ TEST(FitResult, HostileJsonNamesThePlace) {
 TEST(FitResult, StaticFrictionStandsBehindRestitution) {
   FitResult result = Example();
   LawFit& fit = result.fits[0];
-  fit.mu_s = ParameterEstimate{.name = "mu_s", .value = 0.3, .lower95 = 0.2};
+  fit.mu_s = ParameterEstimate{.name = "mu_s", .value = 0.3, .lower95 = 0.2, .reason = {}};
   fit.covariance = fit.covariance_noise_only = Eigen::Matrix3d::Constant(kNan);
   fit.sd_bootstrap.push_back(kNan);
   fit.influence[0].shift.push_back(0);
