@@ -30,10 +30,10 @@ constexpr int kMostImpacts = 3;        // later impacts that the summary tells o
 // where it is not beyond doubt.
 double SpinDrag(const RunResult& run, const FrameCorrection& correction) {
   std::vector<Eigen::Vector3d> flights;  // theta', theta'', weight
-  for (std::size_t i = 0; i < run.recordings.size(); ++i) {
-    if (run.recordings[i].t.empty()) continue;
-    if (!run.recordings[i].planar) return 0;
-    const PoseRecording recording = Correct(run.recordings[i], correction);
+  for (std::size_t i = 0; i < run.n_recordings(); ++i) {
+    if (run.poses(i).t.empty()) continue;
+    if (!run.poses(i).planar) return 0;
+    const PoseRecording recording = Correct(run.poses(i), correction);
     for (const FlightArc& arc : run.best().motion[i].arcs) {
       const int n = arc.last - arc.first + 1;
       if (n < kFlightFrames) continue;
@@ -138,9 +138,9 @@ BounceStudy StudyBounces(const RunResult& run, const BounceOptions& options,
   ForEachIndex(study.rows.size(), context.threads, [&](std::size_t i) {
     context.CheckCancelled();
     BounceRow& row = study.rows[i];
-    row.recording = run.recordings[i].name;
+    row.recording = run.poses(i).name;
     const std::vector<ImpactEvent>& events = best.motion[i].events;
-    if (run.second) {
+    if (run.second()) {
       row.reason = "the struck body moves as well";
     } else if (setting.body.shape == BodyShape::kPoints) {
       row.reason = "a body of points only, whose other contacts are not known";
@@ -149,7 +149,7 @@ BounceStudy StudyBounces(const RunResult& run, const BounceOptions& options,
           "first impact " +
           (events.empty() ? std::string("none") : std::string(ReasonName(events.front().reason)));
     } else {
-      const PoseRecording recording = Correct(run.recordings[i], best.correction);
+      const PoseRecording recording = Correct(run.poses(i), best.correction);
       std::vector<double> later;
       for (const ImpactEvent& event :
            FitMotion(recording, experiment.body, setting.floor, all).events)

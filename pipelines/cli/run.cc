@@ -54,7 +54,7 @@ std::map<std::string, double> Figures(const RunResult& run) {
   figures["gravity"] = run.audit.gravity.value;
   figures["momentum_relative"] =
       (run.has_corrected ? run.audit.momentum_corrected : run.audit.momentum).relative();
-  if (run.second) figures["closure_probability"] = ClosureOf(best.events).probability;
+  if (run.second()) figures["closure_probability"] = ClosureOf(best.events).probability;
   for (const LawFit& law : best.fit.fits) {
     for (const ParameterEstimate& p : ListParameters(law)) {
       // mu_k belongs to every law: plain mu_k is the energetic law's, law.mu_k any other's.
@@ -226,8 +226,9 @@ int RunChain(const RunArguments& arguments, bool whole, const Cancellation& canc
   // Recordings that hold no usable impact are a result; none that can be read is not, and leaves
   // the last good output alone.
   const std::vector<ImpactEvent>& events = run.recorded.events;
-  const bool unread = std::all_of(run.recordings.begin(), run.recordings.end(),
-                                  [](const PoseRecording& r) { return r.t.empty(); });
+  const std::vector<const PoseRecording*> poses = run.poses();
+  const bool unread =
+      std::all_of(poses.begin(), poses.end(), [](const PoseRecording* r) { return r->t.empty(); });
   const bool bad =
       !events.empty() && std::all_of(events.begin(), events.end(), [](const ImpactEvent& e) {
         return e.reason == RejectReason::kBadRecording;
@@ -235,8 +236,7 @@ int RunChain(const RunArguments& arguments, bool whole, const Cancellation& canc
   if (unread || bad) {
     WriteRefusal(arguments.out / kRefused, run);
     throw DataError(fmt::format(
-        "none of {} recordings can be used; {}first: {}; reasons of all in {}",
-        run.recordings.size(),
+        "none of {} recordings can be used; {}first: {}; reasons of all in {}", run.n_recordings(),
         run.flights.failed > 0 ? "free flight: " + run.flights.verdict + "; " : std::string(),
         events.front().detail, (arguments.out / kRefused).string()));
   }
@@ -260,7 +260,7 @@ int RunChain(const RunArguments& arguments, bool whole, const Cancellation& canc
   } else if (!arguments.quiet) {
     fmt::print("{}{}", BriefReport(run), bounces ? BriefReport(*bounces) : "");
     fmt::print("\n{:.2f} s {}without the report; written to {}\n", run.seconds,
-               run.markers ? "from the pictures or tracks to the tables, " : "",
+               run.markers() ? "from the pictures or tracks to the tables, " : "",
                arguments.out.string());
     if (whole && arguments.report)
       fmt::print("report      {}\n", (arguments.out / "report.html").string());

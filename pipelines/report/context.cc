@@ -67,7 +67,7 @@ std::string Verdict(const ReportContext& context) {
   if (context.n_accepted == 0) {
     std::string text = fmt::format(
         "No impact in {} qualified as a single contact, so no coefficient was identified",
-        Count(static_cast<long long>(context.run.recordings.size()), "recording"));
+        Count(static_cast<long long>(context.run.n_recordings()), "recording"));
     if (!context.rejected.empty())
       text += fmt::format("; the most frequent reason is \u201C{}\u201D ({} of {})",
                           Escape(ReasonTitle(context.rejected[0].first)),
@@ -124,7 +124,7 @@ std::string TilesHtml(const ReportContext& context) {
   tiles +=
       Tile("Impacts used", fmt::format("{}", context.n_accepted),
            fmt::format("of {} in {}", context.best.events.size(),
-                       Count(static_cast<long long>(context.run.recordings.size()), "recording")));
+                       Count(static_cast<long long>(context.run.n_recordings()), "recording")));
   if (std::isfinite(context.final_audit().momentum.relative()))
     tiles += Tile("Momentum residual", Percent(context.final_audit().momentum.relative()),
                   "of the spread of the spin change");
@@ -208,8 +208,8 @@ ReportContext MakeContext(const RunResult& run, bool interactive) {
                         .recording_index = {},
                         .path_case = {},
                         .rejected = {}};
-  for (std::size_t i = 0; i < run.recordings.size(); ++i)
-    context.recording_index.emplace(run.recordings[i].name, static_cast<int>(i));
+  for (std::size_t i = 0; i < run.n_recordings(); ++i)
+    context.recording_index.emplace(run.poses(i).name, static_cast<int>(i));
   std::map<std::string, int> reasons;
   for (const ImpactEvent& event : context.best.events) {
     if (event.accepted)

@@ -90,7 +90,7 @@ std::string RecordingTable(const ReportContext& context) {
   for (std::size_t i = 0; i < report.recordings.size(); ++i) {
     const FlightCheck& check = report.recordings[i];
     table.Row(
-        {Escape(context.run.markers->recordings[i].tracks.recording),
+        {Escape(context.run.markers()->recordings[i].tracks.recording),
          fmt::format("{}", check.flights.size()), check.usable ? Num(check.noise_scale, 2) : "–",
          Escape(check.usable ? check.verdict : check.reason)},
         check.usable ? "" : "muted");

@@ -144,8 +144,8 @@ std::string Provenance(const ReportContext& context) {
   const Eigen::Vector3d& g = run.experiment.motion.flight.gravity_W;
   HtmlTable table("This run", {"Item", "Value"});
   table.Row({"Experiment file", Escape(run.experiment.path.string())});
-  table.Row({"Recordings", fmt::format("{} files, {}", run.recordings.size(),
-                                       Escape(run.experiment.recordings))});
+  table.Row({"Recordings",
+             fmt::format("{} files, {}", run.n_recordings(), Escape(run.experiment.recordings))});
   table.Row({"Body", BodyWords(run.experiment.body)});
   const auto plane = [](const Plane& p) {
     return fmt::format("normal ({}, {}, {}), height {} mm", Num(p.normal.x()), Num(p.normal.y()),

@@ -25,8 +25,8 @@ constexpr std::uintmax_t kMostBytes = std::uintmax_t{4} << 20;
 
 std::filesystem::path StemOf(const ReportContext& context, std::size_t recording,
                              const std::string& camera) {
-  return context.run.markers->frames /
-         (context.run.markers->recordings[recording].tracks.recording + "_" + camera);
+  return context.run.markers()->frames /
+         (context.run.markers()->recordings[recording].tracks.recording + "_" + camera);
 }
 
 // Where the fit has the image of a point less where it was found [px].
@@ -41,7 +41,7 @@ std::map<int, DropResidual> ResidualsOf(const ReportContext& context, std::size_
 
 Json PictureJson(const ReportContext& context, std::size_t recording, int camera,
                  const KeptFrames& kept, const std::string& jpeg) {
-  const MarkerTracks& tracks = context.run.markers->recordings[recording].tracks;
+  const MarkerTracks& tracks = context.run.markers()->recordings[recording].tracks;
   const std::map<int, DropResidual> residuals = ResidualsOf(context, recording);
   std::map<long long, std::vector<int>> points;
   for (std::size_t k = 0; k < tracks.points.size(); ++k)
@@ -54,7 +54,7 @@ Json PictureJson(const ReportContext& context, std::size_t recording, int camera
     std::vector<double> times;
     for (const int k : points[frame.index]) {
       const TrackPoint& p = tracks.points[static_cast<std::size_t>(k)];
-      if (p.marker >= static_cast<int>(context.run.markers->layout.size())) continue;
+      if (p.marker >= static_cast<int>(context.run.markers()->layout.size())) continue;
       times.push_back(p.t);
       const Vector2d found = kept.At(frame, p.q);
       Json mark = {p.marker, Rounded(found.x()), Rounded(found.y())};
@@ -81,8 +81,8 @@ Json PictureJson(const ReportContext& context, std::size_t recording, int camera
 
 std::vector<std::string> MakePictures(const ReportContext& context, std::size_t most_bytes) {
   const RunResult& run = context.run;
-  if (!run.markers || run.markers->frames.empty()) return {};
-  const std::vector<MarkerRecording>& recordings = run.markers->recordings;
+  if (!run.markers() || run.markers()->frames.empty()) return {};
+  const std::vector<MarkerRecording>& recordings = run.markers()->recordings;
   std::vector<std::vector<std::string>> lists(recordings.size());
   std::size_t bytes = 0;
   // One camera of every recording before the second of any.

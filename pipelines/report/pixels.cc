@@ -15,7 +15,7 @@ namespace {
 // Residuals of all used images, by camera: across x and y in the picture, against the time from the
 // impact.
 std::vector<Figure> PixelFigures(const ReportContext& context) {
-  const MarkerRecordings& markers = *context.run.markers;
+  const MarkerRecordings& markers = *context.run.markers();
   constexpr std::size_t kMost = 4000;  // points a camera; more add size but nothing visible
   struct Cloud {
     std::vector<double> t, x, y;
@@ -105,7 +105,7 @@ std::string BudgetHtml(const ErrorBudget& budget) {
 Section PixelSection(const ReportContext& context) {
   Section section{
       .id = "pixels", .title = "From the pixels", .html = {}, .figures = PixelFigures(context)};
-  const MarkerRecordings& markers = *context.run.markers;
+  const MarkerRecordings& markers = *context.run.markers();
   struct Sum {
     long long points = 0, outliers = 0;
     double squares = 0;

@@ -105,7 +105,7 @@ void AddArcs(View& view, const ImpactEvent& event, const ReportContext& context,
 }
 
 View MakeView(const ReportContext& context, std::size_t index) {
-  const PoseRecording& raw = context.run.recordings[index];
+  const PoseRecording& raw = context.run.poses(index);
   View view{.name = raw.name,
             .t = {},
             .channels = EmptySamples(raw.planar),
@@ -196,8 +196,8 @@ std::string StaticView(const View& view, bool planar) {
 std::string StaticViews(const ReportContext& context) {
   constexpr std::size_t kShown = 12;
   std::vector<std::size_t> indices, others;
-  for (std::size_t i = 0; i < context.run.recordings.size(); ++i) {
-    if (context.run.recordings[i].t.empty()) continue;
+  for (std::size_t i = 0; i < context.run.n_recordings(); ++i) {
+    if (context.run.poses(i).t.empty()) continue;
     bool accepted = false;
     if (i < context.best.motion.size())
       for (const ImpactEvent& event : context.best.motion[i].events)
@@ -208,11 +208,11 @@ std::string StaticViews(const ReportContext& context) {
   if (indices.size() > kShown) indices.resize(kShown);
   std::string out = fmt::format(
       "<p>{} of {} are drawn here, those with accepted impacts first.</p>\n", indices.size(),
-      Count(static_cast<long long>(context.run.recordings.size()), "recording"));
+      Count(static_cast<long long>(context.run.n_recordings()), "recording"));
   for (const std::size_t i : indices)
     out += fmt::format("<details{}><summary>{}</summary>{}</details>\n",
-                       i == indices.front() ? " open" : "", Escape(context.run.recordings[i].name),
-                       StaticView(MakeView(context, i), context.run.recordings[i].planar));
+                       i == indices.front() ? " open" : "", Escape(context.run.poses(i).name),
+                       StaticView(MakeView(context, i), context.run.poses(i).planar));
   return out;
 }
 
@@ -221,7 +221,7 @@ Json RecordingJson(const ReportContext& context, std::size_t index, std::size_t 
   const View view = MakeView(context, index);
   const std::size_t stride = std::max<std::size_t>(1, (view.t.size() + limit - 1) / limit);
   Json one = {{"name", view.name},
-              {"planar", context.run.recordings[index].planar},
+              {"planar", context.run.poses(index).planar},
               {"drawn", !view.t.empty()},
               {"stride", stride},
               {"t", PackedJson(EveryNth(view.t, stride))}};
@@ -277,8 +277,8 @@ std::size_t FramesWithin(const ReportContext& context, std::size_t max_frames) {
   const double channels = context.run.experiment.body.planar ? 4 : 8;
   for (std::size_t frames = max_frames; frames > 40; frames = frames * 4 / 5) {
     double total = 0;
-    for (const PoseRecording& recording : context.run.recordings)
-      total += channels * static_cast<double>(std::min(frames, recording.t.size()));
+    for (const PoseRecording* recording : context.run.poses())
+      total += channels * static_cast<double>(std::min(frames, recording->t.size()));
     if (total <= kBudget) return frames;
   }
   return 40;
@@ -289,7 +289,7 @@ std::vector<RecordingData> MakeRecordingData(const ReportContext& context, std::
     return json.dump(-1, ' ', true, Json::error_handler_t::replace);
   };
   std::vector<RecordingData> out;
-  for (std::size_t i = 0; i < context.run.recordings.size(); ++i) {
+  for (std::size_t i = 0; i < context.run.n_recordings(); ++i) {
     const Json one = RecordingJson(context, i, max_frames);
     Json brief = {{"name", one["name"]},
                   {"planar", one["planar"]},
@@ -306,7 +306,7 @@ std::vector<RecordingData> MakeRecordingData(const ReportContext& context, std::
 
 Section RecordingsSection(const ReportContext& context) {
   Section section{.id = "recordings", .title = "Recordings", .html = {}, .figures = {}};
-  if (context.run.recordings.empty()) {
+  if (context.run.n_recordings() == 0) {
     section.html = "<p>The run holds no recordings.</p>\n";
     return section;
   }

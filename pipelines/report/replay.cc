@@ -33,15 +33,15 @@ std::string ReplayJson(const ReportContext& context) {
                        {"mass_known", experiment.body.mass_known}};
   OrderedJson markers = OrderedJson::array(), cameras = OrderedJson::array(),
               planes = OrderedJson::array();
-  if (context.run.markers) {
+  if (context.run.markers()) {
     const std::vector<BodyMarker>& layout = context.best.layout.markers.empty()
-                                                ? context.run.markers->layout
+                                                ? context.run.markers()->layout
                                                 : context.best.layout.markers;
     for (const BodyMarker& marker : layout) {
       markers.push_back(TripleJson(marker.p_BM));
       size = std::max(size, marker.p_BM.norm());
     }
-    for (const RigCamera& camera : context.run.markers->rig.cameras)
+    for (const RigCamera& camera : context.run.markers()->rig.cameras)
       cameras.push_back(CameraJson(camera, 2 * size));
   }
   // A surface that moves is not drawn: the plane of the experiment is then not where the body
@@ -84,7 +84,7 @@ Section ReplaySection(const ReportContext& context, std::size_t pictured) {
           "before and after every impact (filled); paths of the centre of mass before and after, "
           "and of the point that struck. At an impact arrows show the impulse and the slip of the "
           "contact point before and after.</p>\n") +
-      PicturesHtml(pictured, context.run.recordings.size()) +
+      PicturesHtml(pictured, context.run.n_recordings()) +
       std::string(
           "<div id=\"motion-view\"><div class=\"controls\"></div><div class=\"beside\"><div "
           "class=\"sight\"><p class=\"told\"></p></div><div class=\"seen\" "

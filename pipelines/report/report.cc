@@ -46,11 +46,11 @@ void pipelines::WriteReportWithin(const std::filesystem::path& path, const RunRe
                                  [&](const Section& s) { return s.id == id; });
     page.sections.insert(at + 1, std::move(section));
   };
-  if (run.markers) {
+  if (run.markers()) {
     page.sections.insert(page.sections.begin() + 1, PixelSection(context));
     behind("pixels", FlightSection(context));
   }
-  if (run.second) page.sections.insert(page.sections.begin() + 1, TwoBodySection(context));
+  if (run.second()) page.sections.insert(page.sections.begin() + 1, TwoBodySection(context));
   if (!context.best.scrutiny.restitution.empty()) behind("prediction", RestitutionSection(context));
   if (!context.best.scrutiny.empty()) behind("prediction", DiagnosticsSection(context));
   if (!context.best.repeats.empty()) behind("measured", RepeatSection(context));
@@ -61,7 +61,7 @@ void pipelines::WriteReportWithin(const std::filesystem::path& path, const RunRe
   page.recordings = std::move(data.recordings);
   page.figures = std::move(data.figures);
   page.has_parts = !data.parts.empty();
-  if (!run.recordings.empty()) {
+  if (run.n_recordings() > 0) {
     behind("audit", ReplaySection(context, data.pictured));
     page.data = {{"replay-data", ReplayJson(context)}};
     page.styles = {kMotionStyle};

@@ -61,7 +61,7 @@ void AddFlights(const RunResult& run, std::string& out) {
 }
 
 void AddTwoBodies(const RunResult& run, std::string& out) {
-  if (!run.second) return;
+  if (!run.second()) return;
   const StruckBody& struck = run.experiment.second->struck;
   out +=
       fmt::format("two bodies  relative motion; the second is {}\n            {}\n",
@@ -164,7 +164,7 @@ void AddErrors(const RunResult& run, std::string& out) {
 }  // namespace
 
 std::string BriefReport(const RunResult& run) {
-  std::string out = fmt::format("{}: {} recordings\n", run.experiment.name, run.recordings.size());
+  std::string out = fmt::format("{}: {} recordings\n", run.experiment.name, run.n_recordings());
   AddRejections(run.best().events, out);
   AddFlights(run, out);
   AddTwoBodies(run, out);

@@ -13,8 +13,8 @@ struct Analysis;
 struct MarkerRecordings;
 struct TimedPoses;
 
-// `analysis` as fitted; `markers` and their `poses` (PosesOfAll) with corrections and layout of
-// that analysis.
+// Beside the bundle fits in `analysis`; `markers` and their `poses` (PosesOfAll) with corrections
+// and layout of that analysis.
 Comparison CompareClassical(const Experiment& experiment, const MarkerRecordings& markers,
                             const std::vector<TimedPoses>& poses, const Analysis& analysis,
                             const RunContext& context);

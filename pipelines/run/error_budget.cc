@@ -50,14 +50,14 @@ StateVariances MeanVariances(const std::vector<const ImpactBundle*>& used,
 
 class Maker {
  public:
-  Maker(const Experiment& experiment, const Analysis& analysis, const CommonErrors& common,
-        const Adjustment& adjustment, const RunContext& context)
+  Maker(const Experiment& experiment, const Analysis& analysis, const FitResult& fit,
+        const CommonErrors& common, const Adjustment& adjustment, const RunContext& context)
       : experiment_(experiment),
-        analysis_(analysis),
+        fit_(fit),
         common_(common),
         shared_(adjustment.shared),
         used_(AcceptedDrops(analysis)) {
-    for (const LawFit& law : analysis.fit.fits)
+    for (const LawFit& law : fit.fits)
       for (const ParameterEstimate& p : ListParameters(law))
         budget_.rows.push_back(
             {.quantity = p.name, .law = law.law, .unit = "1", .value = p.value, .sd = {}});
@@ -97,7 +97,7 @@ class Maker {
     IdentifyOptions options = experiment_.identify;
     options.bootstrap = options.grid = 0;
     options.influence = options.intervals = false;
-    for (const LawFit& law : analysis_.fit.fits)
+    for (const LawFit& law : fit_.fits)
       result.fits.push_back(
           Identify(moved.events, moved.body, ModelOf(law), WithLikelihoodOf(law, options)));
     return FittedCoefficients(result);
@@ -133,7 +133,7 @@ class Maker {
                                "line, the prior of a spin that none shows",
                                false, 0});
     std::size_t at = 0;
-    for (const LawFit& law : analysis_.fit.fits)
+    for (const LawFit& law : fit_.fits)
       for (const ParameterEstimate& p : ListParameters(law))
         budget_.rows[at++].sd.push_back(p.sd_noise_only);
     for (const double v : MeanVariances(used_, &ImpactBundle::share_pixels))
@@ -198,7 +198,7 @@ class Maker {
         {"scatter", "impulses that differ from impact to impact by more than they are known", false,
          0});
     std::size_t at = 0;
-    for (const LawFit& law : analysis_.fit.fits)
+    for (const LawFit& law : fit_.fits)
       for (const ParameterEstimate& p : ListParameters(law)) {
         const double variance = p.sd * p.sd - p.sd_noise_only * p.sd_noise_only;
         budget_.rows[at++].sd.push_back(std::isfinite(variance) ? std::sqrt(std::max(0.0, variance))
@@ -208,7 +208,7 @@ class Maker {
   }
 
   const Experiment& experiment_;
-  const Analysis& analysis_;
+  const FitResult& fit_;
   const CommonErrors& common_;
   const SharedErrors& shared_;
   std::vector<const ImpactBundle*> used_;
@@ -221,10 +221,10 @@ class Maker {
 
 }  // namespace
 
-ErrorBudget MakeBudget(const Experiment& experiment, const Analysis& analysis,
+ErrorBudget MakeBudget(const Experiment& experiment, const Analysis& analysis, const FitResult& fit,
                        const CommonErrors& common, const Adjustment& adjustment,
                        const RunContext& context) {
-  return Maker(experiment, analysis, common, adjustment, context).Make();
+  return Maker(experiment, analysis, fit, common, adjustment, context).Make();
 }
 
 void AddCommon(const ErrorBudget& budget, FitResult* fit) {
@@ -263,17 +263,18 @@ void AddCommon(const ErrorBudget& budget, FitResult* fit) {
   }
 }
 
-Adjustment IdentifyTogether(const Experiment& experiment, const MarkerRecordings& markers,
-                            bool budget, const RunContext& context, Analysis* analysis) {
-  const CommonErrors common(experiment, markers, *analysis, context);
-  Adjustment adjustment = AdjustToCommon(common, experiment);
+FitsWithBudget IdentifyTogether(const Experiment& experiment, const MarkerRecordings& markers,
+                                const Analysis& analysis, bool budget, const RunContext& context) {
+  const CommonErrors common(experiment, markers, analysis, context);
+  FitsWithBudget out;
+  out.adjustment = AdjustToCommon(common, experiment);
   Experiment adjusted = experiment;
-  adjusted.body = adjustment.set.body;
-  analysis->fit = FitAll(adjusted, adjustment.set.events, context);
-  if (!budget) return adjustment;
-  analysis->budget = MakeBudget(experiment, *analysis, common, adjustment, context);
-  AddCommon(analysis->budget, &analysis->fit);
-  return adjustment;
+  adjusted.body = out.adjustment.set.body;
+  out.fit = FitAll(adjusted, out.adjustment.set.events, context);
+  if (!budget) return out;
+  out.budget = MakeBudget(experiment, analysis, out.fit, common, out.adjustment, context);
+  AddCommon(out.budget, &out.fit);
+  return out;
 }
 
 void WriteBudget(const std::filesystem::path& path, const ErrorBudget& budget) {

@@ -54,8 +54,8 @@ struct ErrorBudget {
   bool empty() const { return rows.empty(); }
 };
 
-// Of the analysis as fitted from the adjusted events.
-ErrorBudget MakeBudget(const Experiment& experiment, const Analysis& analysis,
+// Of the bundle fits in `analysis` and the `fit` from the adjusted events.
+ErrorBudget MakeBudget(const Experiment& experiment, const Analysis& analysis, const FitResult& fit,
                        const CommonErrors& common, const Adjustment& adjustment,
                        const RunContext& context);
 
@@ -63,11 +63,17 @@ ErrorBudget MakeBudget(const Experiment& experiment, const Analysis& analysis,
 // A coefficient that it moves by more than its own size is not determined any more.
 void AddCommon(const ErrorBudget& budget, FitResult* fit);
 
+// What the fits of marker images with common errors give.
+struct FitsWithBudget {
+  FitResult fit;
+  ErrorBudget budget;
+  Adjustment adjustment;  // with the events and the body that the fits are of
+};
+
 // Fit of all laws from the events of the bundle fits in `analysis` at the best common errors, with
-// what is left of those added and, with `budget`, split by source. Sets fit and budget of
-// `analysis`; returns the events and the body that the fits are of.
-Adjustment IdentifyTogether(const Experiment& experiment, const MarkerRecordings& markers,
-                            bool budget, const RunContext& context, Analysis* analysis);
+// what is left of those added and, with `budget`, split by source.
+FitsWithBudget IdentifyTogether(const Experiment& experiment, const MarkerRecordings& markers,
+                                const Analysis& analysis, bool budget, const RunContext& context);
 
 // budget.csv (data/README)
 void WriteBudget(const std::filesystem::path& path, const ErrorBudget& budget);

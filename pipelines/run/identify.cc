@@ -55,67 +55,58 @@ Experiment ReadByFits(Experiment e) {
   return e;
 }
 
-// What the fits of marker images with common errors give.
-struct FitsWithBudget {
-  FitResult fit;
-  ErrorBudget budget;
-  Adjustment adjustment;
-};
-
 IdentifiedImpacts IdentifyMarkerImpacts(const Experiment& experiment, const Motions& motions,
-                                        const RunContext& context, Analysis* analysis) {
+                                        const Analysis& analysis, const RunContext& context) {
   const MarkerRecordings& markers = motions.markers;
   const std::string read = DigestOf(
       context.cache, DigestOfExperiment(context.cache, ReadByFits(experiment)),
-      DigestOfMarkers(context.cache, markers), DigestOfDrops(context.cache, analysis->drops),
-      analysis->correction, analysis->motion, analysis->layout, analysis->events);
+      DigestOfMarkers(context.cache, markers), DigestOfDrops(context.cache, analysis.drops),
+      analysis.correction, analysis.motion, analysis.layout, analysis.events);
   FitsWithBudget fits = StageResult<FitsWithBudget>(
       context.cache, "identify",
-      [&] {
-        FitsWithBudget made;
-        made.adjustment = IdentifyTogether(experiment, markers, true, context, analysis);
-        made.fit = analysis->fit;
-        made.budget = analysis->budget;
-        return made;
-      },
-      read);
-  analysis->fit = std::move(fits.fit);
-  analysis->budget = std::move(fits.budget);
-  analysis->comparison = StageResult<Comparison>(
+      [&] { return IdentifyTogether(experiment, markers, analysis, true, context); }, read);
+  Comparison comparison = StageResult<Comparison>(
       context.cache, "classical",
-      [&] { return CompareClassical(experiment, markers, motions.poses, *analysis, context); },
-      read, analysis->fit, experiment.classical.estimators, experiment.classical.window);
-  return {std::move(fits.adjustment.set.events), std::move(fits.adjustment.set.body)};
+      [&] { return CompareClassical(experiment, markers, motions.poses, analysis, context); }, read,
+      fits.fit, experiment.classical.estimators, experiment.classical.window);
+  return {std::move(fits.adjustment.set.events), std::move(fits.adjustment.set.body),
+          std::move(fits.fit), std::move(fits.budget), std::move(comparison)};
 }
 
 }  // namespace
 
 IdentifiedImpacts IdentifyImpacts(const Experiment& experiment, const Recordings& recordings,
-                                  const Motions& motions, bool reduced, const RunContext& context,
-                                  Analysis* analysis) {
+                                  const Motions& motions, const Analysis& analysis, bool reduced,
+                                  const RunContext& context) {
   const bool markers = std::holds_alternative<MarkerRecordings>(recordings.data);
-  if (markers && !reduced) return IdentifyMarkerImpacts(experiment, motions, context, analysis);
+  if (markers && !reduced) return IdentifyMarkerImpacts(experiment, motions, analysis, context);
   Experiment values = experiment;
   if (reduced) values.identify.bootstrap = values.identify.grid = 0;
-  analysis->fit = FitAll(values, markers ? NoiseEvents(*analysis) : analysis->events, context);
-  return {analysis->events, experiment.body};
+  return {.events = analysis.events,
+          .body = experiment.body,
+          .fit = FitAll(values, markers ? NoiseEvents(analysis) : analysis.events, context),
+          .budget = {},
+          .comparison = {}};
 }
 
-void StudyImpacts(const Experiment& experiment, const IdentifiedImpacts& impacts, bool reduced,
-                  bool validate, const RunContext& context, Analysis* analysis) {
-  const auto& [events, body] = impacts;
+ImpactStudies StudyImpacts(const Experiment& experiment, const std::vector<ImpactEvent>& events,
+                           const IdentifiedImpacts& impacts, bool reduced, bool validate,
+                           const RunContext& context) {
+  ImpactStudies out;
+  const FitResult& fits = impacts.fit;
   if (!reduced) {
-    for (const LawFit& fit : analysis->fit.fits)
+    for (const LawFit& fit : fits.fits)
       if (fit.law == LawName(MainLaw(experiment)))
-        analysis->repeats = StageResult<Repeatability>(
+        out.repeats = StageResult<Repeatability>(
             context.cache, "repeats",
             [&] { return StudyRepeats(impacts.events, impacts.body, fit, experiment.repeats); },
-            events, body, fit, experiment.repeats);
+            impacts.events, impacts.body, fit, experiment.repeats);
     IdentifyOptions identify = experiment.identify;
     identify.progress = [&](double) { context.CheckCancelled(); };
-    const std::vector<EventGroup> groups = GroupEvents(events, body, experiment.coefficients);
+    const std::vector<EventGroup> groups =
+        GroupEvents(impacts.events, impacts.body, experiment.coefficients);
     const int folds = experiment.validation.folds;
-    analysis->coefficients = StageResult<CoefficientStudy>(
+    out.coefficients = StageResult<CoefficientStudy>(
         context.cache, "coefficients",
         [&] {
           return StudyCoefficients(groups, MainLaw(experiment), experiment.coefficients, folds,
@@ -123,27 +114,25 @@ void StudyImpacts(const Experiment& experiment, const IdentifiedImpacts& impacts
         },
         groups, MainLaw(experiment), experiment.coefficients, folds, identify);
   }
-  if (!validate) return;
+  if (!validate) return out;
   // Predicted from the events and the body as declared: errors that all impacts share are part of
   // what a prediction may be off by.
   IdentifyOptions identify = experiment.identify;
   if (reduced) identify.bootstrap = identify.grid = 0;
-  analysis->validation = StageResult<ValidationTable>(
+  out.validation = StageResult<ValidationTable>(
       context.cache, "validation",
-      [&] {
-        return Validate(analysis->events, experiment.body, analysis->fit, identify,
-                        experiment.validation);
-      },
-      analysis->events, experiment.body, analysis->fit, identify, experiment.validation);
+      [&] { return Validate(events, experiment.body, fits, identify, experiment.validation); },
+      events, experiment.body, fits, identify, experiment.validation);
   context.CheckCancelled();
-  if (reduced) return;
-  analysis->scrutiny = StageResult<Diagnostics>(
+  if (reduced) return out;
+  out.scrutiny = StageResult<Diagnostics>(
       context.cache, "scrutiny",
       [&] {
-        return DiagnoseCampaign(impacts.events, impacts.body, analysis->fit, analysis->validation,
+        return DiagnoseCampaign(impacts.events, impacts.body, fits, out.validation,
                                 experiment.seed);
       },
-      events, body, analysis->fit, analysis->validation, experiment.seed);
+      impacts.events, impacts.body, fits, out.validation, experiment.seed);
+  return out;
 }
 
 }  // namespace pipelines

@@ -70,20 +70,21 @@ PoseRecordings PosesOfMarkers(const MarkerRecordings& markers, const RunContext&
 
 }  // namespace
 
+const PoseRecordings* PosesOf(const Recordings& recordings) {
+  if (const auto* both = std::get_if<TwoBodyRecordings>(&recordings.data)) return &both->first;
+  return std::get_if<PoseRecordings>(&recordings.data);
+}
+
 std::size_t CountOf(const Recordings& recordings) {
   if (const auto* markers = std::get_if<MarkerRecordings>(&recordings.data))
     return markers->recordings.size();
-  if (const auto* both = std::get_if<TwoBodyRecordings>(&recordings.data))
-    return both->first.recordings.size();
-  return std::get<PoseRecordings>(recordings.data).recordings.size();
+  return PosesOf(recordings)->recordings.size();
 }
 
 const std::string& NameOf(const Recordings& recordings, std::size_t i) {
   if (const auto* markers = std::get_if<MarkerRecordings>(&recordings.data))
     return markers->recordings[i].tracks.recording;
-  if (const auto* both = std::get_if<TwoBodyRecordings>(&recordings.data))
-    return both->first.recordings[i].poses.name;
-  return std::get<PoseRecordings>(recordings.data).recordings[i].poses.name;
+  return PosesOf(recordings)->recordings[i].poses.name;
 }
 
 Recordings LoadRecordings(const Experiment& experiment,
@@ -126,8 +127,7 @@ Recordings LoadMarkers(Experiment& experiment, const std::filesystem::path& fold
 
 Experiment WithNoiseOf(const Recordings& recordings, Experiment experiment) {
   const auto* both = std::get_if<TwoBodyRecordings>(&recordings.data);
-  const auto* first =
-      both != nullptr ? &both->first : std::get_if<PoseRecordings>(&recordings.data);
+  const PoseRecordings* first = PosesOf(recordings);
   if (first != nullptr && first->points)
     SetPoseNoise(*experiment.points, *first->points, &experiment.motion);
   if (both != nullptr && both->second.points) {

@@ -24,6 +24,8 @@ struct Recordings {
   std::vector<std::filesystem::path> files;  // read
 };
 
+// Poses of the (first) body; null of marker images.
+const PoseRecordings* PosesOf(const Recordings& recordings);
 std::size_t CountOf(const Recordings& recordings);
 // The name of a recording in tables.
 const std::string& NameOf(const Recordings& recordings, std::size_t i);

@@ -111,10 +111,19 @@ AnalysisPass AnalyseMotions(const Experiment& experiment, const Recordings& reco
 void IdentifyAndStudy(const Experiment& experiment, const Recordings& recordings, bool reduced,
                       const RunOptions& options, const RunContext& context, AnalysisPass* pass) {
   if (!options.identify) return;
-  const pipelines::IdentifiedImpacts impacts = pipelines::IdentifyImpacts(
-      experiment, recordings, pass->motions, reduced, context, &pass->analysis);
+  Analysis& analysis = pass->analysis;
+  pipelines::IdentifiedImpacts impacts =
+      pipelines::IdentifyImpacts(experiment, recordings, pass->motions, analysis, reduced, context);
   context.CheckCancelled();
-  pipelines::StudyImpacts(experiment, impacts, reduced, options.validate, context, &pass->analysis);
+  pipelines::ImpactStudies studies = pipelines::StudyImpacts(experiment, analysis.events, impacts,
+                                                             reduced, options.validate, context);
+  analysis.fit = std::move(impacts.fit);
+  analysis.budget = std::move(impacts.budget);
+  analysis.comparison = std::move(impacts.comparison);
+  analysis.repeats = std::move(studies.repeats);
+  analysis.coefficients = std::move(studies.coefficients);
+  analysis.validation = std::move(studies.validation);
+  analysis.scrutiny = std::move(studies.scrutiny);
 }
 
 FlightReport CheckDeclaredFlights(const Experiment& experiment, const MarkerRecordings& markers,
@@ -143,13 +152,32 @@ std::vector<PoseRecording> RecordedPoses(const MarkerRecordings& markers, Analys
   return out;
 }
 
-std::vector<PoseRecording> TakePoses(PoseRecordings* from) {
-  std::vector<PoseRecording> out;
-  for (PosedRecording& one : from->recordings) out.push_back(std::move(one.poses));
+}  // namespace
+
+const PoseRecording& RunResult::poses(std::size_t i) const {
+  if (markers() != nullptr) return image_poses[i];
+  return PosesOf(recordings)->recordings[i].poses;
+}
+
+std::vector<const PoseRecording*> RunResult::poses() const {
+  std::vector<const PoseRecording*> out;
+  for (std::size_t i = 0; i < n_recordings(); ++i) out.push_back(&poses(i));
   return out;
 }
 
-}  // namespace
+const MarkerRecordings* RunResult::markers() const {
+  return std::get_if<MarkerRecordings>(&recordings.data);
+}
+
+const PointReport* RunResult::points() const {
+  const PoseRecordings* read = PosesOf(recordings);
+  return read != nullptr && read->points ? &*read->points : nullptr;
+}
+
+const PoseRecordings* RunResult::second() const {
+  const auto* both = std::get_if<TwoBodyRecordings>(&recordings.data);
+  return both != nullptr ? &both->second : nullptr;
+}
 
 RunResult RunExperiment(const Experiment& declared, Recordings recordings,
                         const RunOptions& options, const RunContext& context) {
@@ -158,9 +186,9 @@ RunResult RunExperiment(const Experiment& declared, Recordings recordings,
   run.experiment = WithNoiseOf(recordings, declared);
   const Experiment& experiment = run.experiment;
   CheckGroups(experiment, recordings);
-  auto* const poses = std::get_if<PoseRecordings>(&recordings.data);
-  auto* const markers = std::get_if<MarkerRecordings>(&recordings.data);
-  auto* const both = std::get_if<TwoBodyRecordings>(&recordings.data);
+  const auto* const poses = PosesOf(recordings);
+  const auto* const markers = std::get_if<MarkerRecordings>(&recordings.data);
+  const auto* const both = std::get_if<TwoBodyRecordings>(&recordings.data);
 
   if (markers != nullptr) run.flights = CheckDeclaredFlights(experiment, *markers, context);
   AnalysisPass recorded =
@@ -168,10 +196,7 @@ RunResult RunExperiment(const Experiment& declared, Recordings recordings,
   if (markers != nullptr) ExplainRefusals(run.flights, *markers, &recorded.analysis.events);
   run.audit = pipelines::AuditImpacts(experiment, recorded.analysis);
   if (poses != nullptr) AddLayoutFinding(poses->layout, "", &run.audit);
-  if (both != nullptr) {
-    AddLayoutFinding(both->first.layout, "", &run.audit);
-    AddLayoutFinding(both->second.layout, "second body: ", &run.audit);
-  }
+  if (both != nullptr) AddLayoutFinding(both->second.layout, "second body: ", &run.audit);
 
   const FrameCorrection allowed = AllowedCorrection(run.audit.correction, experiment.apply);
   run.has_corrected = !IsIdentity(allowed);
@@ -187,19 +212,8 @@ RunResult RunExperiment(const Experiment& declared, Recordings recordings,
     IdentifyAndStudy(experiment, recordings, false, options, context, &recorded);
   }
 
-  // What was recorded goes into the result.
-  run.files = std::move(recordings.files);
-  if (markers != nullptr) {
-    run.recordings = RecordedPoses(*markers, &recorded, context);
-    run.markers = std::move(*markers);
-  } else {
-    PoseRecordings& first = both != nullptr ? both->first : *poses;
-    run.recordings = TakePoses(&first);
-    run.points = std::move(first.points);
-    run.layout = std::move(first.layout);
-  }
-  if (both != nullptr)
-    run.second = SecondPoses{TakePoses(&both->second), std::move(both->second.points)};
+  if (markers != nullptr) run.image_poses = RecordedPoses(*markers, &recorded, context);
+  run.recordings = std::move(recordings);
   run.recorded = std::move(recorded.analysis);
   run.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return run;

@@ -42,25 +42,14 @@ struct Analysis {
   Diagnostics scrutiny;
 };
 
-// Of a struck body that moves as well.
-struct SecondPoses {
-  std::vector<PoseRecording> poses;   // by recording; without a frame where one cannot be used
-  std::optional<PointReport> points;  // of markers in space: how the files fared
-};
-
 struct RunResult {
   Experiment experiment;
-  std::vector<std::filesystem::path> files;
-  // as read, or frame by frame from the images (empty poses where a file could not be used)
-  std::vector<PoseRecording> recordings;
-  std::optional<MarkerRecordings> markers;
+  // As read. A recording that cannot be used has a fault, and poses without a frame.
+  Recordings recordings;
+  // of marker images: poses frame by frame, without any correction, by recording
+  std::vector<PoseRecording> image_poses;
   // of marker images: what free flight says of cameras, clocks and layout as they were declared
   FlightReport flights;
-  std::optional<PointReport> points;  // of markers in space: how the files fared
-  // of markers in space or in a plane: whether the recordings show the distances of the layout
-  LayoutVerdict layout;
-  // of a struck body that moves as well: its poses, by recording
-  std::optional<SecondPoses> second;
   Analysis recorded;  // with corrections known beforehand only
   AuditResult audit;  // of `recorded`
   bool has_corrected = false;
@@ -68,6 +57,16 @@ struct RunResult {
   AuditResult audit_corrected;
   double seconds = 0;  // wall time without the report; of the command with calibration and tracking
   const Analysis& best() const { return has_corrected ? corrected : recorded; }
+
+  std::size_t n_recordings() const { return CountOf(recordings); }
+  // Of the body, by recording.
+  const PoseRecording& poses(std::size_t i) const;
+  std::vector<const PoseRecording*> poses() const;
+  // Null where the recordings are none of marker images, of markers in space, or of a struck body
+  // that moves as well (its poses).
+  const MarkerRecordings* markers() const;
+  const PointReport* points() const;
+  const PoseRecordings* second() const;
 };
 
 struct RunOptions {

@@ -23,17 +23,17 @@ std::vector<const MarkerTracks*> TracksOf(const MarkerRecordings& markers) {
 
 void WriteRefusal(const std::filesystem::path& folder, const RunResult& run) {
   WriteEvents(folder, run.recorded.events);
-  if (run.points) WritePointFiles(folder / "points.csv", *run.points);
-  if (!run.markers) return;
-  WriteDrops(folder / "drops.csv", TracksOf(*run.markers), run.recorded.drops);
-  WriteFlights(folder, *run.markers, run.flights);
+  if (run.points()) WritePointFiles(folder / "points.csv", *run.points());
+  if (!run.markers()) return;
+  WriteDrops(folder / "drops.csv", TracksOf(*run.markers()), run.recorded.drops);
+  WriteFlights(folder, *run.markers(), run.flights);
 }
 
 void WriteRun(const std::filesystem::path& folder, const RunResult& run,
               const std::string& command) {
   const Analysis& best = run.best();
   std::vector<std::filesystem::path> inputs = {run.experiment.path};
-  for (const auto& file : run.files) {
+  for (const auto& file : run.recordings.files) {
     std::error_code unreadable;
     if (std::filesystem::is_regular_file(file, unreadable)) inputs.push_back(file);
   }
@@ -44,24 +44,26 @@ void WriteRun(const std::filesystem::path& folder, const RunResult& run,
   WriteFile(folder / "run.yaml", yaml);
   WriteEvents(folder, best.events);
   WriteMotion(folder / "motion.csv", best.motion);
-  if (run.markers) {
-    WriteDrops(folder / "drops.csv", TracksOf(*run.markers), best.drops);
-    if (!run.markers->recordings.empty())
-      WriteLayout(folder / "layout.csv", run.markers->recordings.front().tracks.markers,
+  if (run.markers()) {
+    WriteDrops(folder / "drops.csv", TracksOf(*run.markers()), best.drops);
+    if (!run.markers()->recordings.empty())
+      WriteLayout(folder / "layout.csv", run.markers()->recordings.front().tracks.markers,
                   best.layout);
-    WriteFlights(folder, *run.markers, run.flights);
-    WritePoses(folder / "poses", run.recordings);
+    WriteFlights(folder, *run.markers(), run.flights);
+    WritePoses(folder / "poses", run.poses());
   }
-  if (run.points) WritePointFiles(folder / "points.csv", *run.points);
-  if (run.points || (run.second && run.experiment.markers))
-    WritePoses(folder / "poses", run.recordings);
-  if (run.second) {
-    if (run.second->points) WritePointFiles(folder / "points_second.csv", *run.second->points);
-    WritePoses(folder / "poses_second", run.second->poses);
+  if (run.points()) WritePointFiles(folder / "points.csv", *run.points());
+  if (run.points() || (run.second() && run.experiment.markers))
+    WritePoses(folder / "poses", run.poses());
+  if (run.second()) {
+    if (run.second()->points) WritePointFiles(folder / "points_second.csv", *run.second()->points);
+    std::vector<const PoseRecording*> poses;
+    for (const PosedRecording& one : run.second()->recordings) poses.push_back(&one.poses);
+    WritePoses(folder / "poses_second", poses);
   }
   std::string audit = "{\"schema\": \"impactlab.audit/1\",\n\"as_recorded\": " + ToJson(run.audit);
   if (run.has_corrected) audit += ",\n\"after_correction\": " + ToJson(run.audit_corrected);
-  if (run.second) audit += ",\n\"closure\": " + ToJson(ClosureOf(best.events));
+  if (run.second()) audit += ",\n\"closure\": " + ToJson(ClosureOf(best.events));
   WriteFile(folder / "audit.json", audit + "}\n");
   if (!best.fit.fits.empty()) WriteFile(folder / "fit.json", ToJson(best.fit));
   if (!best.budget.empty()) WriteBudget(folder / "budget.csv", best.budget);
@@ -79,7 +81,7 @@ void WriteRun(const std::filesystem::path& folder, const RunResult& run,
     for (const char* name : names)
       if (!written && !best.fit.fits.empty()) RemoveOutput(folder / name);
   };
-  gone(run.markers.has_value(), {"drops.csv", "layout.csv", "flights.csv", "flights.json"});
+  gone(run.markers() != nullptr, {"drops.csv", "layout.csv", "flights.csv", "flights.json"});
   gone(!best.budget.empty(), {"budget.csv"});
   gone(!best.comparison.empty(), {"classical.csv", "classical_fit.csv"});
   gone(!best.repeats.empty(), {"repeatability.csv"});

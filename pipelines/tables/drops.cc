@@ -83,19 +83,21 @@ void WriteDrops(const std::filesystem::path& path, std::span<const MarkerTracks*
   out.Commit();
 }
 
-void WritePoses(const std::filesystem::path& folder, std::span<const PoseRecording> recordings) {
+void WritePoses(const std::filesystem::path& folder,
+                std::span<const PoseRecording* const> recordings) {
   // What an earlier run left of other recordings would be taken for this one's.
   std::error_code absent;
   std::vector<std::filesystem::path> gone;
   for (const auto& entry : std::filesystem::directory_iterator(folder, absent)) {
     const bool ours =
-        std::any_of(recordings.begin(), recordings.end(), [&](const PoseRecording& r) {
-          return !r.t.empty() && entry.path().filename() == r.name + ".csv";
+        std::any_of(recordings.begin(), recordings.end(), [&](const PoseRecording* r) {
+          return !r->t.empty() && entry.path().filename() == r->name + ".csv";
         });
     if (!ours && entry.path().extension() == ".csv") gone.push_back(entry.path());
   }
   for (const std::filesystem::path& file : gone) RemoveOutput(file);
-  for (const PoseRecording& recording : recordings) {
+  for (const PoseRecording* one : recordings) {
+    const PoseRecording& recording = *one;
     if (recording.t.empty()) continue;
     CsvWriter out(folder / (recording.name + ".csv"),
                   {"t_s", "x_m", "y_m", "z_m", "qw", "qx", "qy", "qz"});

@@ -32,7 +32,8 @@ void WriteLayout(const std::filesystem::path& path, std::span<const std::string>
 void WriteDrops(const std::filesystem::path& path, std::span<const MarkerTracks* const> recordings,
                 std::span<const std::vector<ImpactBundle>> drops);
 // A file NAME.csv for every recording that has poses, as experiments read them.
-void WritePoses(const std::filesystem::path& folder, std::span<const PoseRecording> recordings);
+void WritePoses(const std::filesystem::path& folder,
+                std::span<const PoseRecording* const> recordings);
 
 std::string ToJson(const AuditResult& audit);
 

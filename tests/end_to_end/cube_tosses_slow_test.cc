@@ -18,7 +18,7 @@ TEST(Run, CubeTosses) {
   const RunResult run =
       RunExperiment(experiment, LoadRecordings(experiment, ExpandGlob("toss_*.csv", folder)),
                     {.validate = false}, {.quiet = true});
-  EXPECT_EQ(run.files.size(), 380u);
+  EXPECT_EQ(run.recordings.files.size(), 380u);
   const LawFit& fit = run.best().fit.fits.at(0);
   EXPECT_GT(fit.mu_k.value, 0.13);
   EXPECT_LT(fit.mu_k.value, 0.20);

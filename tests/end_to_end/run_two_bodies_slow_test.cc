@@ -55,8 +55,11 @@ void WriteBlows(const std::filesystem::path& folder, int n, const test::BlowOpti
   }
   std::filesystem::create_directories(folder / "striker");
   std::filesystem::create_directories(folder / "plate");
-  WritePoses(folder / "striker", first);
-  WritePoses(folder / "plate", second);
+  std::vector<const PoseRecording*> strikers, plates;
+  for (const PoseRecording& poses : first) strikers.push_back(&poses);
+  for (const PoseRecording& poses : second) plates.push_back(&poses);
+  WritePoses(folder / "striker", strikers);
+  WritePoses(folder / "plate", plates);
 }
 
 LawFit Energetic(const std::filesystem::path& run) {

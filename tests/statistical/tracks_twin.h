@@ -192,7 +192,9 @@ inline TracksRepeat Repeat(const TracksExperiment& e, const Drawn& drawn, bool i
     analysis.motion.emplace_back();
     for (const ImpactBundle& drop : drops) analysis.motion.back().events.push_back(drop.event);
   }
-  IdentifyTogether(experiment, markers, intervals, silent, &analysis);
+  FitsWithBudget together = IdentifyTogether(experiment, markers, analysis, intervals, silent);
+  analysis.fit = std::move(together.fit);
+  analysis.budget = std::move(together.budget);
   return out;
 }
 

@@ -264,6 +264,11 @@ inline AuditResult MakeAudit(Rng& rng, const std::vector<ImpactEvent>& accepted,
 
 }  // namespace detail
 
+// The poses of a recording of a fabricated run, to be changed.
+inline PoseRecording& MutablePoses(RunResult* run, std::size_t i) {
+  return std::get<PoseRecordings>(run->recordings.data).recordings[i].poses;
+}
+
 inline RunResult FabricatedRun(const FabricateOptions& options = {}) {
   using namespace detail;
   Rng rng(options.seed);
@@ -279,6 +284,7 @@ inline RunResult FabricatedRun(const FabricateOptions& options = {}) {
   const RejectReason reasons[] = {RejectReason::kSecondContact, RejectReason::kSecondContact,
                                   RejectReason::kEdgeOrFlatLanding, RejectReason::kArcMisfit};
   std::vector<ImpactEvent> accepted;
+  std::vector<PosedRecording>& poses = std::get<PoseRecordings>(run.recordings.data).recordings;
   for (int i = 0; i < options.recordings; ++i) {
     ImpactEvent event = MakeEvent(rng, experiment.body, experiment.floor, gravity);
     event.recording = fmt::format("drop_{:03}", i + 1);
@@ -287,9 +293,9 @@ inline RunResult FabricatedRun(const FabricateOptions& options = {}) {
       event.reason = reasons[(i / 3) % 4];
       event.detail = "next vertex arrives 0.6 frames later, at least 1.0 needed";
     }
-    run.files.push_back(event.recording + ".csv");
-    run.recordings.push_back(
-        MakeRecording(rng, event, experiment.body, experiment.motion.flight, options.frames));
+    run.recordings.files.push_back(event.recording + ".csv");
+    poses.push_back(
+        {MakeRecording(rng, event, experiment.body, experiment.motion.flight, options.frames), ""});
     MotionFit fit;
     fit.events = {event};
     fit.sigma_position = 5e-5, fit.sigma_angle = 7e-4;

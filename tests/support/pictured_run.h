@@ -18,7 +18,8 @@ namespace impactlab::testing {
 inline RunResult PicturedRun(const FabricateOptions& options, int pictured,
                              const std::filesystem::path& folder) {
   RunResult run = FabricatedRun(options);
-  MarkerRecordings& markers = run.markers.emplace();
+  for (const PoseRecording* poses : run.poses()) run.image_poses.push_back(*poses);
+  MarkerRecordings& markers = run.recordings.data.emplace<MarkerRecordings>();
   markers.layout = {BodyMarker{}};
   markers.frames = folder / "frames";
   FrameSource source;
@@ -31,9 +32,9 @@ inline RunResult PicturedRun(const FabricateOptions& options, int pictured,
   }
   source.rate = 200;
   Analysis& best = run.has_corrected ? run.corrected : run.recorded;
-  best.drops.resize(run.recordings.size());
-  for (std::size_t i = 0; i < run.recordings.size(); ++i) {
-    MarkerTracks tracks{run.recordings[i].name, {"left", "right"}, {"m"}, {}};
+  best.drops.resize(run.image_poses.size());
+  for (std::size_t i = 0; i < run.image_poses.size(); ++i) {
+    MarkerTracks tracks{run.image_poses[i].name, {"left", "right"}, {"m"}, {}};
     ImpactBundle drop;
     drop.usable = true;
     source.t_shift = best.motion[i].events.front().t - 0.05;

@@ -30,24 +30,35 @@ std::vector<ImpactEvent> CollectImpacts(const std::vector<MotionFit>& fits);
 // Free flights, rests and impacts against the laws that hold without a model of impact.
 AuditResult AuditImpacts(const Experiment& experiment, const Analysis& analysis);
 
-// The impacts and the body that fits are of.
+// The impacts and the body that fits are of, and the fits of all laws.
 struct IdentifiedImpacts {
   std::vector<ImpactEvent> events;
   Body body;
+  FitResult fit;
+  // Of marker images only:
+  ErrorBudget budget;
+  Comparison comparison;  // the classical estimators
 };
 
-// Sets the fits of all laws in `analysis`; of marker images (`motions` of the analysis) with the
-// errors that all impacts share at their best values, the error budget and the classical
-// estimators. `reduced`: values and intervals alone, without resampling and budget, of an analysis
-// that is kept for comparison only.
+// Of marker images (`motions` of the `analysis`) with the errors that all impacts share at their
+// best values, the error budget and the classical estimators. `reduced`: values and intervals
+// alone, without resampling and budget, of an analysis that is kept for comparison only.
 IdentifiedImpacts IdentifyImpacts(const Experiment& experiment, const Recordings& recordings,
-                                  const Motions& motions, bool reduced, const RunContext& context,
-                                  Analysis* analysis);
+                                  const Motions& motions, const Analysis& analysis, bool reduced,
+                                  const RunContext& context);
 
-// Sets repeatability, coefficient models, validation and diagnostics of `analysis`, whose fits are
-// of `impacts`.
-void StudyImpacts(const Experiment& experiment, const IdentifiedImpacts& impacts, bool reduced,
-                  bool validate, const RunContext& context, Analysis* analysis);
+// What is made of impacts and their fits.
+struct ImpactStudies {
+  Repeatability repeats;
+  CoefficientStudy coefficients;
+  ValidationTable validation;
+  Diagnostics scrutiny;
+};
+
+// `events`: as the analysis has them; the fits are of `impacts`.
+ImpactStudies StudyImpacts(const Experiment& experiment, const std::vector<ImpactEvent>& events,
+                           const IdentifiedImpacts& impacts, bool reduced, bool validate,
+                           const RunContext& context);
 
 // Inputs of stages that are large: their digests. All that later stages read of an experiment; its
 // own file says it all but floor and gravity, which may be those of the rig.

@@ -33,7 +33,7 @@ TEST_F(ReportPictures, MarksStandWhereTheFitAndTheTracksSay) {
   ASSERT_EQ(both.size(), 2u);
   EXPECT_EQ(both[0]["camera"], "left");
   EXPECT_EQ(both[1]["camera"], "right");
-  const KeptFrames kept = ReadKeptFrames(run.markers->frames / (run.recordings[1].name + "_left"));
+  const KeptFrames kept = ReadKeptFrames(run.markers()->frames / (run.poses(1).name + "_left"));
   ASSERT_EQ(both[0]["frames"].size(), 21u);
   const double impact = context.best.motion[1].events.front().t;
   for (std::size_t k = 0; k < 21; ++k) {
@@ -74,7 +74,7 @@ TEST_F(ReportPictures, OneCameraOfEveryRecordingComesFirstWithinTheBudget) {
       out.push_back(list.empty() ? 0 : json::parse(list).size());
       all += list.size();
     }
-    EXPECT_LE(all, bytes + 10 * run.recordings.size());
+    EXPECT_LE(all, bytes + 10 * run.n_recordings());
     return out;
   };
   const std::size_t one = whole[0] / 2;
@@ -104,8 +104,8 @@ TEST_F(ReportPictures, AreInTheDataOfTheirRecordingAndAreExplained) {
 
 TEST_F(ReportPictures, BrokenFilesAreLeftOut) {
   const RunResult run = testing::PicturedRun({.recordings = 2}, 2, folder_.path());
-  std::filesystem::resize_file(run.markers->frames / (run.recordings[0].name + "_left.json"), 40);
-  std::filesystem::remove(run.markers->frames / (run.recordings[0].name + "_right.jpg"));
+  std::filesystem::resize_file(run.markers()->frames / (run.poses(0).name + "_left.json"), 40);
+  std::filesystem::remove(run.markers()->frames / (run.poses(0).name + "_right.jpg"));
   const std::vector<std::string> lists = MakePictures(MakeContext(run, true));
   EXPECT_EQ(lists[0], "");
   EXPECT_EQ(json::parse(lists[1]).size(), 2u);

@@ -24,6 +24,7 @@ using Json = nlohmann::json;
 using test::Block;
 using test::CountOf;
 using testing::FabricatedRun;
+using testing::MutablePoses;
 
 constexpr double kReportNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr double kReportInfinity = std::numeric_limits<double>::infinity();
@@ -125,7 +126,7 @@ TEST_F(ReportTest, UserTextCannotLeaveItsPlace) {
   run.experiment.path = nasty + ".yaml";
   run.experiment.recordings = nasty;
   run.experiment.body.name = nasty;
-  run.recordings[0].name = nasty;
+  MutablePoses(&run, 0).name = nasty;
   for (Analysis* analysis : {&run.recorded, &run.corrected}) {
     analysis->events[0].recording = analysis->motion[0].events[0].recording = nasty;
     analysis->events[2].detail = analysis->motion[2].events[0].detail = nasty;
@@ -178,7 +179,7 @@ TEST_F(ReportTest, NumbersThatAreNoneBecomeNullAndDashes) {
     for (ErrorSummary& summary : analysis->validation.error_summary)
       summary.mean_by_plus = kReportNaN;
   }
-  run.recordings[3].X_WB[5].translation().setConstant(kReportNaN);
+  MutablePoses(&run, 3).X_WB[5].translation().setConstant(kReportNaN);
   run.audit.momentum.rms = kReportNaN;
   run.audit_corrected.gravity.value = kReportNaN;
   const std::string page = Interactive(run);
@@ -215,12 +216,13 @@ TEST_F(ReportTest, RunsWithoutResultsGiveSensiblePages) {
   }
   odd.recorded.fit.fits[0].mu_k.name = "mu_k";
   odd.recorded.validation = {};
-  odd.recordings[2].t.clear();
-  odd.recordings[2].X_WB.clear();
-  odd.recordings[2].theta.clear();
+  PoseRecording& unread = MutablePoses(&odd, 2);
+  unread.t.clear();
+  unread.X_WB.clear();
+  unread.theta.clear();
   odd.recorded.motion[2] = {};
   ImpactEvent bad;
-  bad.recording = odd.recordings[2].name;
+  bad.recording = unread.name;
   bad.reason = RejectReason::kBadRecording;
   odd.recorded.motion[2].events = {bad};
   odd.recorded.events[2] = bad;
@@ -308,9 +310,9 @@ TEST_F(ReportTest, ArcsPassThroughTheFramesTheyWereFittedTo) {
 
 TEST_F(ReportTest, ArcsFollowARecordingThatLostFrames) {
   RunResult run = FabricatedRun({.recordings = 6, .corrected = false});
-  for (std::size_t i = 0; i < run.recordings.size(); ++i) {
+  for (std::size_t i = 0; i < run.n_recordings(); ++i) {
     // The frame after the impact is lost and the later ones are stamped as if nothing were missing.
-    PoseRecording& recording = run.recordings[i];
+    PoseRecording& recording = MutablePoses(&run, i);
     ImpactEvent& event = run.recorded.motion[i].events[0];
     const auto lost =
         std::upper_bound(recording.t.begin(), recording.t.end(), event.t) - recording.t.begin();

@@ -256,7 +256,7 @@ TEST_F(PlaneOfMotion, CoefficientsOfDropsOffThePlane) {
   const std::vector<PlanarDrop> truth = WriteDrops(30, 0.01, 0.02, 0, random);
   const RunResult run =
       Run(Load(std::string(kLayout) + ", depth_sd_m: 0.01, tilt_sd_rad: 0.02, rig: rig.yaml"));
-  ASSERT_EQ(run.recordings.size(), truth.size());
+  ASSERT_EQ(run.n_recordings(), truth.size());
   const auto [consistency, n] = Consistency(run, truth);
   EXPECT_GE(n, 24);
   EXPECT_GT(consistency, 0.6);
@@ -335,7 +335,8 @@ TEST_F(PlaneOfMotion, AnUnstatedDepthShowsAsTheScale) {
   WriteDrops(6, 0, 0, 0.02, random);
   const RunResult run =
       Run(Load(std::string(kLayout) + ", depth_sd_m: 0, tilt_sd_rad: 0, rig: rig.yaml"));
-  EXPECT_THAT(run.layout.text, HasSubstr("% longer than the layout has them: the scale"));
+  EXPECT_THAT(PosesOf(run.recordings)->layout.text,
+              HasSubstr("% longer than the layout has them: the scale"));
 }
 
 TEST_F(PlaneOfMotion, ANameThatNoRecordingHasIsAnError) {

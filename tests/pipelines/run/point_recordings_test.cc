@@ -119,9 +119,9 @@ TEST_F(PointRecordingsTest, MillimetresGapsAndFrameNumbersOfEveryFormat) {
     const std::vector<test::Drop> truth = WriteCaptures(3, 1e-4, extension, 20);
     const RunResult run =
         Run(Load("files: 'drop*" + extension + "', " + kPointRecordingsLayout), extension);
-    ASSERT_TRUE(run.points);
+    ASSERT_TRUE(run.points());
     for (std::size_t i = 0; i < truth.size(); ++i) {
-      const PointFile& file = run.points->files[i];
+      const PointFile& file = run.points()->files[i];
       EXPECT_EQ(file.bad, "") << extension;
       EXPECT_EQ(file.poses, file.frames);  // three markers are enough where one was not seen
       EXPECT_NEAR(file.rms, 1e-4 * std::sqrt(3.0 * (12 - 6) / 12), 3e-5);
@@ -138,8 +138,8 @@ TEST_F(PointRecordingsTest, NoiseOfDistancesIsThatOfThePoints) {
   WriteCaptures(3, 2e-4, ".c3d");
   const RunResult distances = Run(
       Load(std::string("files: 'drop*.c3d', noise: distances, ") + kPointRecordingsLayout), ".c3d");
-  EXPECT_NEAR(distances.points->sd, 2e-4, 1.5e-5);
-  const PoseNoise noise = PoseNoiseOf(distances.points->layout, distances.points->sd);
+  EXPECT_NEAR(distances.points()->sd, 2e-4, 1.5e-5);
+  const PoseNoise noise = PoseNoiseOf(distances.points()->layout, distances.points()->sd);
   EXPECT_EQ(distances.experiment.motion.sigma_position, noise.position);
   EXPECT_EQ(distances.experiment.motion.sigma_angle, noise.angle);
   // The flights see the same noise.
@@ -153,7 +153,7 @@ TEST_F(PointRecordingsTest, NoiseOfDistancesIsThatOfThePoints) {
   const RunResult stated =
       Run(Load(std::string("files: 'drop*.c3d', sd_m: 0.0004, ") + kPointRecordingsLayout), ".c3d");
   EXPECT_DOUBLE_EQ(stated.recorded.motion[0].sigma_position,
-                   PoseNoiseOf(stated.points->layout, 4e-4).position);
+                   PoseNoiseOf(stated.points()->layout, 4e-4).position);
 }
 
 TEST_F(PointRecordingsTest, LayoutIsLearnedFromAllRecordings) {
@@ -164,8 +164,8 @@ TEST_F(PointRecordingsTest, LayoutIsLearnedFromAllRecordings) {
       "names: [m1, m2, m3], layout_m: [[0.046, 0.03, 0.025], [-0.04, 0.034, -0.01], [0.01, -0.035, "
       "0.021]]";
   const RunResult run = Run(Load("files: 'drop*.trc', learned_names: [m4], " + rough), ".trc");
-  ASSERT_EQ(run.points->layout.size(), 4u);
-  const std::vector<NamedMarker>& got = run.points->layout;
+  ASSERT_EQ(run.points()->layout.size(), 4u);
+  const std::vector<NamedMarker>& got = run.points()->layout;
   test::Drop box;
   test::GiveBody(test::Thing::kBox, &box);
   const std::vector<BodyMarker>& truth = box.markers;
@@ -174,8 +174,8 @@ TEST_F(PointRecordingsTest, LayoutIsLearnedFromAllRecordings) {
       EXPECT_NEAR((got[a].p_BM - got[b].p_BM).norm(), (truth[a].p_BM - truth[b].p_BM).norm(), 4e-5)
           << a << b;
   EXPECT_LT((got[3].p_BM - truth[3].p_BM).norm(), 2e-3);
-  EXPECT_NEAR(run.points->sd, 1e-4, 1e-5);
-  EXPECT_LT(run.points->files[0].rms, 1.2e-4);
+  EXPECT_NEAR(run.points()->sd, 1e-4, 1e-5);
+  EXPECT_LT(run.points()->files[0].rms, 1.2e-4);
 }
 
 TEST_F(PointRecordingsTest, ABadFileIsARejectedRecordingThatNamesFileMarkerAndFrame) {
@@ -188,18 +188,18 @@ TEST_F(PointRecordingsTest, ABadFileIsARejectedRecordingThatNamesFileMarkerAndFr
   WriteMarkerFile(folder_ / "drop3.trc", file.points);
   const RunResult run =
       Run(Load(std::string("files: 'drop*.trc', ") + kPointRecordingsLayout), ".trc");
-  EXPECT_EQ(run.points->files[0].bad, "");
-  EXPECT_THAT(run.points->files[1].bad,
+  EXPECT_EQ(run.points()->files[0].bad, "");
+  EXPECT_THAT(run.points()->files[1].bad,
               HasSubstr("drop1.trc: the distances of the markers are not those of the layout"));
-  EXPECT_THAT(run.points->files[1].bad,
+  EXPECT_THAT(run.points()->files[1].bad,
               ::testing::ContainsRegex("worst marker 'm[1-4]' in frame 1[0-9][0-9]"));
-  EXPECT_THAT(run.points->files[2].bad, HasSubstr("drop2.trc"));
-  EXPECT_THAT(run.points->files[3].bad,
+  EXPECT_THAT(run.points()->files[2].bad, HasSubstr("drop2.trc"));
+  EXPECT_THAT(run.points()->files[3].bad,
               HasSubstr("drop3.trc: 2 markers of the layout are in the recording, a pose needs "
                         "three; not there: m1, m2"));
   for (std::size_t i = 1; i < 4; ++i) {
     EXPECT_EQ(run.recorded.motion[i].events.front().reason, RejectReason::kBadRecording);
-    EXPECT_EQ(run.recorded.motion[i].events.front().detail, run.points->files[i].bad);
+    EXPECT_EQ(run.recorded.motion[i].events.front().detail, run.points()->files[i].bad);
   }
   WriteRun(folder_ / "out", run, "test");
   EXPECT_TRUE(std::filesystem::exists(folder_ / "out" / "points.csv"));

@@ -37,7 +37,7 @@ TEST(RunContext, ACancelledRunEndsAndGoesOnFromItsCache) {
   EXPECT_TRUE(cancellation.Reset());
   EXPECT_FALSE(cancellation.requested());
   const RunResult run = RunFew(context);
-  EXPECT_EQ(run.recordings.size(), 3u);
+  EXPECT_EQ(run.n_recordings(), 3u);
   EXPECT_GT(cache.Counts()["motion"].made, 0);
 }
 

@@ -157,7 +157,7 @@ TEST(SecondBody, FilesArePairedByName) {
     blow.second.name = name;
     recordings.push_back(blow.second);
   }
-  WritePoses(folder / "plate", recordings);
+  WritePoses(folder / "plate", std::vector<const PoseRecording*>{&recordings[0], &recordings[1]});
   SecondBody second;
   second.files = "plate/*.csv";
   second.columns.planar = false;
