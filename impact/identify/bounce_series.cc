@@ -23,7 +23,7 @@ struct SeriesPoint {
 
 class SeriesModel {
  public:
-  SeriesModel(const BounceReadings& readings, const BounceSetting& setting, double v_0)
+  SeriesModel(const BounceReadings& readings, const BounceSeriesSetting& setting, double v_0)
       : readings_(readings), setting_(setting), v_0_(v_0) {}
 
   int size() const {
@@ -96,7 +96,7 @@ class SeriesModel {
  private:
   static constexpr double kStep = 1e-6;
   const BounceReadings& readings_;
-  const BounceSetting& setting_;
+  const BounceSeriesSetting& setting_;
   double v_0_;
 };
 
@@ -109,7 +109,7 @@ std::vector<double> DurationsOf(const BounceReadings& readings) {
 }
 
 // From the durations alone, as if one coefficient and no drag had made them.
-SeriesPoint StartOf(const BounceReadings& readings, const BounceSetting& setting) {
+SeriesPoint StartOf(const BounceReadings& readings, const BounceSeriesSetting& setting) {
   const std::vector<double> T = DurationsOf(readings);
   // Durations per flight fall by e a flight: a line through the logarithms by their number.
   double x = 0, mean_x = 0, mean_y = 0, xx = 0, xy = 0;
@@ -177,7 +177,7 @@ double GravityOfDrop(double height, double duration, double e, double drag) {
   return sum * sum / drag;
 }
 
-BounceSeries FitBounceSeries(const BounceReadings& readings, const BounceSetting& setting,
+BounceSeries FitBounceSeries(const BounceReadings& readings, const BounceSeriesSetting& setting,
                              const BounceSeries* start) {
   const std::size_t least = readings.durations ? 2 : 3;
   if (readings.t.size() < least)
@@ -222,7 +222,7 @@ BounceSeries FitBounceSeries(const BounceReadings& readings, const BounceSetting
 }
 
 std::vector<BounceSuspicion> SuspectBounces(const BounceReadings& readings,
-                                            const BounceSetting& setting, double level) {
+                                            const BounceSeriesSetting& setting, double level) {
   std::vector<BounceSuspicion> out;
   const std::size_t n = readings.t.size(), intervals = readings.durations ? n : n - 1;
   const auto consider = [&](BounceFault fault, std::size_t at, const BounceReadings& mended) {

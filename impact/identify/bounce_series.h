@@ -38,7 +38,7 @@ struct BounceReadings {
   std::vector<int> flights = {};
 };
 
-struct BounceSetting {
+struct BounceSeriesSetting {
   double gravity = 9.80665;
   double drag = 0;  // [1/m]; the start where it is fitted
   bool fit_drag = false;
@@ -60,7 +60,7 @@ struct BounceSeries {
 
 // Least squares on the readings. `start` of another fit, of the same series, spares the search;
 // its v_0 is kept. ConfigError where there are fewer than three impacts.
-BounceSeries FitBounceSeries(const BounceReadings& readings, const BounceSetting& setting,
+BounceSeries FitBounceSeries(const BounceReadings& readings, const BounceSeriesSetting& setting,
                              const BounceSeries* start = nullptr);
 
 // A way in which one reading may be wrong.
@@ -75,6 +75,6 @@ struct BounceSuspicion {
 // Those with which the series is as it should be (probability above `level`), the most probable
 // first. Only where at least one degree of freedom is left.
 std::vector<BounceSuspicion> SuspectBounces(const BounceReadings& readings,
-                                            const BounceSetting& setting, double level);
+                                            const BounceSeriesSetting& setting, double level);
 
 }  // namespace impactlab

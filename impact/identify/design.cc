@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "data/base/error.h"
+#include "data/math/linear_algebra.h"
 #include "impact/identify/detail/event_residual.h"
 #include "impact/identify/detail/variance.h"
 
@@ -109,11 +110,12 @@ ImpactEvent DrawEvent(const PlannedImpact& planned, const Body& body, const Impa
   for (int i = 0; i < 6; ++i) wrench[i] = size * sd[i] * StandardNormal(random);
   wrench.head<3>() += outcome.J_F;
   SetPlus(impact::WrenchToVelocity(event, body) * wrench, &event);
-  const Eigen::SelfAdjointEigenSolver<EventCovariance> eigen(event.cov);
+  const SymmetricEigen eigen = EigenOf(event.cov);
+  const EventCovariance vectors = eigen.vectors;
   Eigen::Matrix<double, kEventDim, 1> white;
   for (int i = 0; i < kEventDim; ++i)
-    white[i] = std::sqrt(std::max(0.0, eigen.eigenvalues()[i])) * StandardNormal(random);
-  Shift(eigen.eigenvectors() * white, &event);
+    white[i] = std::sqrt(std::max(0.0, eigen.values[i])) * StandardNormal(random);
+  Shift(vectors * white, &event);
   UpdateContact(event, body, planned.floor, planned.gravity_W);
   return event;
 }
@@ -217,8 +219,8 @@ std::vector<double> AllocateShares(const std::vector<std::vector<SettingInformat
   std::vector<double> w(n, 1.0 / static_cast<double>(n)), gain(n);
   constexpr int kIterations = 3000;
   constexpr double kDone = 1e-4;  // relative distance from the optimum, by the equivalence theorem
-  // Shares are multiplied by their gains (Yu 2010), which keeps them
-  // positive; a criterion of determinants and traces is no sum of squares.
+  // Shares are multiplied by their gains (Yu 2010), which keeps them positive; a criterion of
+  // determinants and traces is no sum of squares.
   for (int iteration = 0; iteration < kIterations; ++iteration) {
     std::fill(gain.begin(), gain.end(), 0.0);
     for (std::size_t j = 0; j < n_prior; ++j) {

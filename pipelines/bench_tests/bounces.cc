@@ -29,8 +29,8 @@ struct BounceTest {
   std::vector<std::string> notes;
 
   BounceReadings Data() const { return {readings.values(), durations, readings.u(), {}}; }
-  BounceSetting Setting() const {
-    BounceSetting out;
+  BounceSeriesSetting Setting() const {
+    BounceSeriesSetting out;
     out.gravity = gravity.value;
     if (drag) out.drag = Mean(drag->values());
     return out;
@@ -120,7 +120,7 @@ struct Explanation {
   std::string method, words;
   BounceReadings data;
   std::vector<std::size_t> used;  // readings of the file
-  BounceSetting setting;
+  BounceSeriesSetting setting;
   BounceSeries fit;
 };
 
@@ -152,7 +152,7 @@ CoefficientResult BudgetOf(const BounceTest& series, const Explanation& by, bool
   return model.Evaluate(by.method, [&](const Quantities& q) {
     BounceReadings data = by.data;
     data.t.assign(q.begin(), q.begin() + static_cast<std::ptrdiff_t>(n));
-    BounceSetting setting = by.setting;
+    BounceSeriesSetting setting = by.setting;
     setting.gravity = q[gravity];
     if (drag) setting.drag = q[*drag];
     const BounceSeries fit = FitBounceSeries(data, setting, &by.fit);
@@ -175,7 +175,7 @@ std::string SuspicionWords(const BounceTest& series, const BounceSuspicion& s) {
   return "an impact is missing between " + list[s.at].text + " and " + list[s.at + 1].text + at;
 }
 
-std::vector<Explanation> Suspicions(const BounceTest& series, const BounceSetting& setting) {
+std::vector<Explanation> Suspicions(const BounceTest& series, const BounceSeriesSetting& setting) {
   std::vector<Explanation> out;
   const std::size_t n = series.readings.list.size();
   for (const BounceSuspicion& s : SuspectBounces(series.Data(), setting, kImprobable)) {
@@ -202,13 +202,13 @@ std::vector<Explanation> Explain(const BounceTest& series) {
   std::vector<Explanation> out;
   const BounceReadings data = series.Data();
   const std::size_t n = data.t.size();
-  const BounceSetting plain = series.Setting();
+  const BounceSeriesSetting plain = series.Setting();
   const auto good = [](const BounceSeries& fit) {
     const auto possible = [](double e) { return e > 0 && e <= 1; };
     return fit.ok && fit.dof >= 0 && (fit.dof == 0 || fit.probability > kImprobable) &&
            possible(fit.e_first) && possible(fit.e_last);
   };
-  BounceSetting with_drag = plain;
+  BounceSeriesSetting with_drag = plain;
   with_drag.fit_drag = true;
   if (!(with_drag.drag > 0)) with_drag.drag = 0.01;
   const BounceSeries drags = FitBounceSeries(data, with_drag);
@@ -220,7 +220,7 @@ std::vector<Explanation> Explain(const BounceTest& series) {
                    fmt::format("air drags: k = {:.4g} +- {:.2g} /m from how the ratios change",
                                drags.drag, drags.sd_drag),
                    data, AllOf(n), with_drag, drags});
-  BounceSetting with_speed = plain;
+  BounceSeriesSetting with_speed = plain;
   with_speed.fit_slope = true;
   const BounceSeries speed = FitBounceSeries(data, with_speed);
   if (good(speed))
@@ -257,10 +257,10 @@ bool Agree(const std::vector<Explanation>& all) {
 std::string DragShare(const BounceTest& series, double e) {
   constexpr double kUnit = 0.01;  // 1/m
   const BounceReadings data = series.Data();
-  BounceSetting setting = series.Setting();
+  BounceSeriesSetting setting = series.Setting();
   setting.drag = kUnit;
   if (data.u > 0 && data.t.size() > (series.durations ? 3U : 4U)) {
-    BounceSetting free = setting;
+    BounceSeriesSetting free = setting;
     free.fit_drag = true;
     const BounceSeries fit = FitBounceSeries(data, free);
     setting.drag = std::max(0.0, fit.drag) + 2 * fit.sd_drag;
@@ -304,7 +304,7 @@ OneCoefficient PlainOf(const BounceTest& series) {
     probability = fit.probability;
     dof = fit.dof;
   } else if (dof > 0 && data.u > 0) {
-    BounceSetting bent = out.by.setting;
+    BounceSeriesSetting bent = out.by.setting;
     bent.fit_slope = true;
     const BounceSeries fit = FitBounceSeries(data, bent);
     out.drift = -fit.slope;
@@ -344,7 +344,7 @@ void ExpectFallingFlights(const BenchReader& in, const BounceTest& series) {
 
 // Nothing explains the series: scatter where there is no trend, else no value.
 CoefficientResult Unexplained(const BounceTest& series, const OneCoefficient& plain) {
-  BounceSetting bent = plain.by.setting;
+  BounceSeriesSetting bent = plain.by.setting;
   bent.fit_slope = true;
   const BounceSeries fit = FitBounceSeries(plain.by.data, bent);
   const bool trend =

@@ -285,8 +285,8 @@ void VisitPlan(Keys& keys, ExperimentDesign& p) {
   pipelines::VisitVector(keys, "centre_m", p.centre_W, {}, "place of the impacts in W");
   keys.Number("duration_after_s", p.duration_after, Closed(0.01, 10), "filmed after the impacts");
   const bool cameras = root.Has("cameras"), poses = root.Has("poses");
-  keys.Check(cameras != poses, "cameras",
-             poses ? "it beside poses" : "neither cameras nor poses", "one of them");
+  keys.Check(cameras != poses, "cameras", poses ? "it beside poses" : "neither cameras nor poses",
+             "one of them");
   if (poses) {
     keys.Map(
         "poses", "in place of cameras and markers", [&](Keys& k) { VisitPoses(k, p); },

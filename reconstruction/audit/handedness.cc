@@ -85,20 +85,22 @@ Estimate LawAdvantage(const AuditInput& input, const std::vector<ImpactEvent>& o
   options.influence = false;
   // One likelihood for both, so that their values compare; outlying impacts weigh little.
   options.likelihood = Likelihood::kStudentT;
-  const auto fit = [&](const std::vector<ImpactEvent>& events) {
+  const auto fit = [&](const std::vector<ImpactEvent>& events, int* dof) {
     double best = -std::numeric_limits<double>::infinity();
     for (const double mu : {0.1, 0.4}) {
       ImpactModel start;
       start.mu_k = start.mu_s = mu;
       start.e = 0.5;
       const LawFit found = Identify(events, *input.body, start, options);
-      if (found.n_events == static_cast<int>(events.size()) && std::isfinite(found.loglik))
-        best = std::max(best, found.loglik);
+      if (!found.fitted() || !(found.loglik > best)) continue;
+      best = found.loglik;
+      *dof = found.dof;
     }
     return best;
   };
-  const double here = fit(given), there = fit(other);
-  if (!std::isfinite(here) || !std::isfinite(there))
+  int dof_here = 0, dof_there = 0;
+  const double here = fit(given, &dof_here), there = fit(other, &dof_there);
+  if (!std::isfinite(here) || !std::isfinite(there) || dof_here != dof_there)
     return Undetermined("no fit of a law to the impulses");
   return MakeEstimate(there - here, std::sqrt(2.0));
 }
@@ -115,7 +117,8 @@ SecondWitness AskSecond(const AuditInput& input, const std::vector<ImpactEvent>&
   int against = 0, tested = 0;
   const Estimate friction = FrictionShare(input, other, against, tested);
   evidence->push_back({name, "friction", friction});
-  const auto band = BinomialInterval(against, tested, kSecondLevel);
+  const Interval band =
+      tested > 0 ? BinomialInterval(against, tested, kSecondLevel) : Interval{0, 1};
   if (friction.determined && friction.value > 0.7 && band.lower > kStrayShare) {
     return {true, fmt::format("the sense of friction (share {} of {} events that tell)",
                               PlusMinus(friction), tested)};

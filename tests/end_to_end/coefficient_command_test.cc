@@ -37,8 +37,9 @@ TEST(CoefficientCommand, NothingDetermined) {
   WriteText(folder.path() / "t.yaml",
             "schema: impactlab.coefficients/1\ntests:\n  - {kind: kinetic_friction, angle_deg: 5, "
             "acceleration_m_per_s2: -2.50}\n");
-  const ProcessResult r =
-      RunProgram({"coefficient", (folder.path() / "t.yaml").string(), "--out", "o"}, folder.path());
+  const ProcessResult r = RunProgram(
+      {"coefficient", (folder.path() / "t.yaml").string(), "--out", (folder.path() / "o").string()},
+      folder.path());
   EXPECT_EQ(r.code, 3) << r.err;
   EXPECT_THAT(r.out, HasSubstr("mu_k cannot be determined from these readings"));
   EXPECT_THAT(r.out, HasSubstr("`direction: up` or `down`"));

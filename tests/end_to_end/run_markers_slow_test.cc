@@ -80,12 +80,13 @@ TEST_F(RunMarkers, ReportIsShownWithoutFault) {
 }
 
 TEST_F(RunMarkers, ImpactsAreWhereTheyWere) {
-  const Table events =
-      ReadCsv(Out("run/events.csv"),
-              {.text_columns = {"recording", "reason", "detail"}, .is_text = {}, .empty_is_nan = true});
-  const Table truth = ReadCsv(
-      kRunMarkersSample / "truth.csv",
-      {.text_columns = {"recording", "reason", "detail", "law", "case"}, .is_text = {}, .empty_is_nan = true});
+  const Table events = ReadCsv(
+      Out("run/events.csv"),
+      {.text_columns = {"recording", "reason", "detail"}, .is_text = {}, .empty_is_nan = true});
+  const Table truth = ReadCsv(kRunMarkersSample / "truth.csv",
+                              {.text_columns = {"recording", "reason", "detail", "law", "case"},
+                               .is_text = {},
+                               .empty_is_nan = true});
   // W of the calibration is the board on the incline, not the W of the truth: what both agree on is
   // compared, normal to the surface.
   std::map<std::string, std::vector<std::size_t>> of;
@@ -105,8 +106,9 @@ TEST_F(RunMarkers, ImpactsAreWhereTheyWere) {
 
 TEST_F(RunMarkers, TheBudgetAddsUpAndNamesTheLargest) {
   const Table budget =
-      ReadCsv(Out("run/budget.csv"),
-              {.text_columns = {"quantity", "law", "unit", "source", "how"}, .is_text = {}, .empty_is_nan = true});
+      ReadCsv(Out("run/budget.csv"), {.text_columns = {"quantity", "law", "unit", "source", "how"},
+                                      .is_text = {},
+                                      .empty_is_nan = true});
   std::map<std::string, double> shares;
   for (std::size_t k = 0; k < budget.n_rows(); ++k)
     shares[budget.TextColumn("law")[k] + " " + budget.TextColumn("quantity")[k]] +=

@@ -77,8 +77,8 @@ inline LawRates RatesOf(const LawTest& test, const PlanRival& rival, int drops, 
                         std::uint64_t seed) {
   const double critical =
       drops * rival.mean_other + NormalQuantile(0.95) * std::sqrt(drops) * rival.sd_other;
-  const ImpactModel own{test.plan.law, test.plan.e.a, test.plan.mu.a, test.plan.mu.a},
-      other{rival.law, rival.e, rival.mu, rival.mu};
+  const ImpactModel own{{test.plan.e.a, test.plan.mu.a, test.plan.mu.a}, test.plan.law},
+      other{{rival.e, rival.mu, rival.mu}, rival.law};
   IdentifyOptions quick;
   quick.intervals = quick.influence = false;
   const auto n = static_cast<std::size_t>(campaigns);

@@ -74,7 +74,7 @@ BounceReadings SeriesOf(double e, double slope, double v_0, double drag, double 
 }
 
 TEST(BounceSeries, FitsGiveWhatMadeThem) {
-  BounceSetting setting;
+  BounceSeriesSetting setting;
   const BounceReadings plain = SeriesOf(0.8, 0, 1, 0, 3, 7);
   const BounceSeries one = FitBounceSeries(plain, setting);
   EXPECT_TRUE(one.ok);
@@ -135,7 +135,7 @@ TEST(BounceSeries, DragFitsCover) {
   std::mt19937_64 rng(21);
   std::normal_distribution<double> noise(0, 2e-4);
   const BounceReadings truth = SeriesOf(0.93, 0, 1, 0.14, 4, 14);
-  BounceSetting setting;
+  BounceSeriesSetting setting;
   setting.fit_drag = true;
   setting.drag = 0.01;
   constexpr int kTrials = 1000;

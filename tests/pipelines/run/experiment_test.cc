@@ -59,7 +59,7 @@ body:
   name: rod
   shape: rod
   length_m: 0.3000000000000001
-  radius_m: 0.0123
+  radius_m: 0.0523
   mass_kg: 0.1
   inertia_kg_m2: [1e-3, 1.1e-5, -2e-6, 0.9e-3, 3e-7, 2.3e-4]
 floor: {normal: [0.1, 0.2, 0.97], offset_m: -0.013}
@@ -152,7 +152,8 @@ TEST(Experiment, EveryShapeReadsBackExactly) {
           "0.002}\n",
       spatial + "body: {shape: polytope, vertices_m: [[0,0,0],[0.1,0,0],[0,0.1,0],[0,0,0.1]]}\n",
       spatial +
-          "body: {shape: polytope, vertices_m: [[-0.01,0,0],[0.1,0,0],[0,0.1,0],[0,0,0.1]], "
+          "body: {shape: polytope, vertices_m: "
+          "[[-0.05,-0.03,-0.03],[0.1,0,0],[0,0.1,0],[0,0,0.1]], "
           "gyration_radius_m: 0.03}\n",
       spatial +
           "body: {shape: points, vertices_m: [[0,0,-0.1],[0,0,0.1]], mass_kg: 0.2, inertia_kg_m2: "
@@ -185,10 +186,12 @@ TEST(Experiment, PolytopeStandsAboutTheCentreItIsGiven) {
   const Experiment solid =
       Load(std::string(kHead) + "body: {shape: polytope, " + vertices + ", mass_kg: 1}\n");
   EXPECT_NEAR((solid.body.points_B[0] - Eigen::Vector3d(-0.04, 0, -0.03)).norm(), 0, 1e-15);
-  const Experiment given = Load(std::string(kHead) + "body: {shape: polytope, " + vertices +
-                                ", mass_kg: 1, inertia_kg_m2: 0.001}\n");
-  EXPECT_EQ(given.body.points_B[0], Eigen::Vector3d(0, 0, 0));
-  EXPECT_EQ(given.body.points_B[1], Eigen::Vector3d(0.12, 0, 0));
+  const Experiment given =
+      Load(std::string(kHead) +
+           "body: {shape: polytope, vertices_m: [[-0.03,-0.02],[0.09,-0.02],[-0.03,0.07]], "
+           "mass_kg: 1, inertia_kg_m2: 0.001}\n");
+  EXPECT_EQ(given.body.points_B[0], Eigen::Vector3d(-0.03, 0, -0.02));
+  EXPECT_EQ(given.body.points_B[1], Eigen::Vector3d(0.09, 0, -0.02));
   EXPECT_EQ(given.body.inertia_B(1, 1), 0.001);
 }
 

@@ -83,16 +83,21 @@ TEST(SynthMotion, LastingContactSlidesAndStopsAsCoulombSays) {
   }
 }
 
-TEST(SynthMotion, SlidingBallEndsRolling) {
-  for (const bool planar : {true, false}) {
-    SCOPED_TRACE(planar);
-    const Body ball = MakeBall(0.05, 0.3, planar);
+TEST(SynthMotion, SlidingBallAndDiscEndRolling) {
+  struct Case {
+    Body ball;
+    double share;  // of the speed that is left
+  };
+  for (const auto& [ball, share] :
+       {Case{MakeBall(0.05, 0.3, true), 5.0 / 7}, Case{MakeBall(0.05, 0.3), 5.0 / 7},
+        Case{MakeDisc(0.05, 0.3), 2.0 / 3}}) {
+    SCOPED_TRACE(ball.name);
     BodyState s;
     s.X_WB.translation() = Vector3d(0, 0, 0.05);
     s.v_WB = Vector3d(0.7, 0, 0);
     const pipelines::DropMotion motion = Touching(ball, 0.3, s, 0.5);
     const BodyState& last = motion.stretches.back().state;
-    EXPECT_NEAR(last.v_WB.x(), 0.7 * (planar ? 2.0 / 3 : 5.0 / 7), 1e-6);
+    EXPECT_NEAR(last.v_WB.x(), 0.7 * share, 1e-6);
     EXPECT_NEAR(last.omega_WB.y() * 0.05, last.v_WB.x(), 1e-6);
   }
 }

@@ -405,6 +405,29 @@ TEST(Audit, EnergyGainAndAssistingFrictionAreFlagged) {
   EXPECT_GT(assists, 5);
 }
 
+// Bodies that hardly spin before they slide: by either hand friction opposes the slip, whose sign
+// turns with that of the impulse.
+TEST(Audit, AMirrorIsNamedByTheLikelihoodOfALawWhereFrictionCannotTell) {
+  const auto take = [](const Scene& scene, std::uint64_t seed) {
+    AuditSet set = MakeSet(scene, seed);
+    std::vector<ImpactEvent> slow;
+    for (const ImpactEvent& e : set.events)
+      if (std::abs(e.omega_minus.y()) < 1.5 && std::abs(e.v_minus.x()) > 0.3) slow.push_back(e);
+    set.events = slow;
+    return set;
+  };
+  Scene scene;
+  scene.events = 1500;
+  const AuditResult sound = RunAudit(scene, take(scene, 411));
+  EXPECT_FALSE(sound.correction.mirrored) << Story(sound);
+  EXPECT_FALSE(Named(sound, "mirrored")) << Story(sound);
+  scene.error.mirrored = true;
+  const AuditResult result = RunAudit(scene, take(scene, 412));
+  ASSERT_TRUE(Named(result, "mirrored")) << Story(result);
+  EXPECT_TRUE(result.correction.mirrored);
+  EXPECT_THAT(Find(result, "mirrored")->text, ::testing::HasSubstr("likelihood of the impulses"));
+}
+
 TEST(Audit, SwappedAxesAreSeenInTheFall) {
   Scene scene;
   scene.events = 0;
