@@ -42,10 +42,6 @@ constexpr std::array<NamedDictionary, 21> kDictionaries{{
     {"APRILTAG_36h11", cv::aruco::DICT_APRILTAG_36h11, 587},
 }};
 
-bool IsSquares(BoardKind kind) {
-  return kind == BoardKind::kChessboard || kind == BoardKind::kCharuco;
-}
-
 // Place of a point in units of the pitch.
 Eigen::Vector2i GridPlace(const Board& board, int id) {
   const int row = id / board.columns, column = id % board.columns;
@@ -77,7 +73,7 @@ std::string DictionaryNames() {
 }
 
 BoardPattern::BoardPattern(const Board& b) : board(b) {
-  if (!IsSquares(board.kind)) {
+  if (!HasSquares(board.kind)) {
     const Eigen::Vector2d r = Eigen::Vector2d::Constant(board.disc_diameter / 2);
     lower = -r;
     upper = Extent(board) + r;
@@ -120,7 +116,7 @@ Eigen::Vector2d BoardPattern::MarkerCorner(int marker) const {
 
 bool BoardPattern::Black(double x, double y) const {
   if (!(x >= lower.x() && x <= upper.x() && y >= lower.y() && y <= upper.y())) return false;
-  if (!IsSquares(board.kind)) {
+  if (!HasSquares(board.kind)) {
     const double r2 = board.disc_diameter * board.disc_diameter / 4;
     if (board.kind == BoardKind::kCircles) {
       const double dx = x - board.pitch * std::round(x / board.pitch),
@@ -155,7 +151,7 @@ bool BoardPattern::Black(double x, double y) const {
 int BoardPattern::Uniform(double x0, double y0, double x1, double y1) const {
   if (x1 < lower.x() || y1 < lower.y() || x0 > upper.x() || y0 > upper.y()) return 0;
   if (x0 < lower.x() || y0 < lower.y() || x1 > upper.x() || y1 > upper.y()) return -1;
-  if (!IsSquares(board.kind)) {
+  if (!HasSquares(board.kind)) {
     const double x = (x0 + x1) / 2, y = (y0 + y1) / 2, reach = std::hypot(x1 - x0, y1 - y0) / 2,
                  r = board.disc_diameter / 2;
     const bool shifted = board.kind == BoardKind::kAsymmetricCircles;
@@ -191,7 +187,7 @@ int BoardPattern::Uniform(double x0, double y0, double x1, double y1) const {
 
 std::vector<BoardPattern::Rectangle> BoardPattern::BlackRectangles() const {
   std::vector<Rectangle> all;
-  if (!IsSquares(board.kind)) return all;
+  if (!HasSquares(board.kind)) return all;
   for (int j = 0; j < squares_y; ++j)
     for (int i = 0; i < squares_x; ++i)
       if (((i + j) % 2 == 0) == first_black)
@@ -213,19 +209,36 @@ std::vector<BoardPattern::Rectangle> BoardPattern::BlackRectangles() const {
 
 }  // namespace calibration
 
-const char* ToString(BoardKind kind) {
+namespace {
+
+// What is said of a kind, in one place.
+struct KindWords {
+  const char* word;  // in files
+  const char* for_people;
+  bool squares;
+};
+
+KindWords WordsOf(BoardKind kind) {
   switch (kind) {
     case BoardKind::kChessboard:
-      return "chessboard";
+      return {"chessboard", "chessboard", true};
     case BoardKind::kCharuco:
-      return "charuco";
+      return {"charuco", "ChArUco board", true};
     case BoardKind::kCircles:
-      return "circles";
+      return {"circles", "grid of discs", false};
     case BoardKind::kAsymmetricCircles:
-      return "asymmetric-circles";
+      return {"asymmetric-circles", "staggered grid of discs", false};
   }
-  return "";
+  return {"", "", false};
 }
+
+}  // namespace
+
+const char* ToString(BoardKind kind) { return WordsOf(kind).word; }
+
+const char* BoardWords(BoardKind kind) { return WordsOf(kind).for_people; }
+
+bool HasSquares(BoardKind kind) { return WordsOf(kind).squares; }
 
 std::string Fault(const Board& board) {
   // The detectors need three inner corners in each direction to distinguish a chessboard from any
@@ -239,7 +252,7 @@ std::string Fault(const Board& board) {
     return fmt::format("rows is {}, at most {}", board.rows, kMostPoints);
   if (!(board.pitch > 0) || !std::isfinite(board.pitch))
     return fmt::format("pitch is {} m, must be above 0", board.pitch);
-  if (!IsSquares(board.kind)) {
+  if (!HasSquares(board.kind)) {
     if (!(board.disc_diameter > 0))
       return fmt::format("disc_diameter is {} m, must be above 0", board.disc_diameter);
     const double nearest =
@@ -314,7 +327,7 @@ std::vector<std::vector<int>> Symmetries(const Board& board, bool with_colours) 
       if (onto) map[id] = static_cast<int>(found - places.begin());
     }
     if (!onto) continue;
-    if (with_colours && IsSquares(board.kind)) {
+    if (with_colours && HasSquares(board.kind)) {
       // The square up and left of a corner is black when column + row is even. A quarter turn
       // brings another of the four squares there, and two neighbours differ in colour.
       const Eigen::Vector2i end = GridPlace(board, map[0]);

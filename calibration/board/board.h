@@ -12,7 +12,14 @@
 namespace impactlab {
 
 enum class BoardKind { kChessboard, kCharuco, kCircles, kAsymmetricCircles };
+// All kinds, in the order of lists for people.
+inline constexpr BoardKind kBoardKinds[] = {BoardKind::kChessboard, BoardKind::kCharuco,
+                                            BoardKind::kCircles, BoardKind::kAsymmetricCircles};
 const char* ToString(BoardKind kind);  // "chessboard", "charuco", "circles", "asymmetric-circles"
+// The words for people: "chessboard", "ChArUco board", "grid of discs", "staggered grid of discs".
+const char* BoardWords(BoardKind kind);
+// Whether the points are inner corners of squares, and not centres of discs.
+bool HasSquares(BoardKind kind);
 
 // Points are inner corners of a chessboard or ChArUco board, centres of discs otherwise; point `row
 // * columns + column`.

@@ -24,11 +24,8 @@ double Since(Clock::time_point start) {
 }
 
 std::string BoardWords(const Board& board) {
-  constexpr const char* kWords[] = {"chessboard", "ChArUco board", "grid of discs",
-                                    "staggered grid of discs"};
-  const bool squares = board.kind == BoardKind::kChessboard || board.kind == BoardKind::kCharuco;
-  return fmt::format("{} with {} x {} {}", kWords[static_cast<int>(board.kind)], board.columns,
-                     board.rows, squares ? "inner corners" : "discs");
+  return fmt::format("{} with {} x {} {}", impactlab::BoardWords(board.kind), board.columns,
+                     board.rows, HasSquares(board.kind) ? "inner corners" : "discs");
 }
 
 std::vector<CameraSetup> Setups(const CalibrationConfig& plan) {
@@ -59,8 +56,7 @@ void NeedPoints(const CalibrationRun& run) {
     }
   }
   if (found > 0) return;
-  const bool squares =
-      run.plan.board.kind == BoardKind::kChessboard || run.plan.board.kind == BoardKind::kCharuco;
+  const bool squares = HasSquares(run.plan.board.kind);
   throw DataError(fmt::format(
       "{}: the {} was found in none of the {} pictures; {}all of it must be in the picture{}. "
       "First: {}",

@@ -21,21 +21,22 @@ using pipelines::Need;
 using pipelines::Style;
 
 constexpr LensModel kModels[] = {LensModel::kBrown, LensModel::kRational, LensModel::kFisheye};
-constexpr EnumWord<BoardKind> kKinds[] = {{BoardKind::kChessboard, "chessboard"},
-                                          {BoardKind::kCharuco, "charuco"},
-                                          {BoardKind::kCircles, "circles"},
-                                          {BoardKind::kAsymmetricCircles, "asymmetric-circles"}};
 constexpr EnumWord<DetectOptions::Method> kMethods[] = {
     {DetectOptions::Method::kAuto, "auto"},
     {DetectOptions::Method::kClassic, "classic"},
     {DetectOptions::Method::kSector, "sector"}};
 
-bool HasSquares(BoardKind kind) {
-  return kind == BoardKind::kChessboard || kind == BoardKind::kCharuco;
+void VisitBoardKind(Keys& keys, BoardKind& kind) {
+  std::vector<std::string> words;
+  for (const BoardKind k : kBoardKinds) words.emplace_back(ToString(k));
+  std::string word = ToString(kind);
+  keys.OneOf("kind", word, words, "pattern", Need::kRequired);
+  for (const BoardKind k : kBoardKinds)
+    if (word == ToString(k)) kind = k;
 }
 
 void VisitBoard(Keys& keys, Board& board) {
-  keys.Word("kind", board.kind, kKinds, "pattern", Need::kRequired);
+  VisitBoardKind(keys, board.kind);
   const bool squares = HasSquares(board.kind);
   std::vector<double> n = {static_cast<double>(board.columns), static_cast<double>(board.rows)};
   const char* const counts = squares ? "corners" : "discs";

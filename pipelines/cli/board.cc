@@ -8,6 +8,8 @@
 #include <charconv>
 #include <cmath>
 #include <filesystem>
+#include <string>
+#include <vector>
 
 #include "data/base/error.h"
 #include "data/files/atomic_file.h"
@@ -46,16 +48,16 @@ struct BoardArguments {
 Board MakeBoard(const BoardArguments& arguments) {
   Board board;
   bool known = false;
-  for (const BoardKind kind : {BoardKind::kChessboard, BoardKind::kCharuco, BoardKind::kCircles,
-                               BoardKind::kAsymmetricCircles}) {
+  std::vector<std::string> kinds;
+  for (const BoardKind kind : kBoardKinds) {
+    kinds.emplace_back(ToString(kind));
     if (arguments.kind != ToString(kind)) continue;
     board.kind = kind;
     known = true;
   }
   if (!known)
     throw ConfigError(
-        fmt::format("--kind: found {}, allowed chessboard, charuco, circles, asymmetric-circles",
-                    Excerpt(arguments.kind)));
+        fmt::format("--kind: found {}, allowed {}", Excerpt(arguments.kind), JoinNames(kinds)));
   if (!ParsePair(LowerCase(arguments.corners), &board.columns, &board.rows))
     throw ConfigError(fmt::format("--corners: found {}, allowed COLUMNSxROWS such as 9x6",
                                   Excerpt(arguments.corners)));
@@ -72,7 +74,7 @@ Board MakeBoard(const BoardArguments& arguments) {
   }
   const double apart =
       board.kind == BoardKind::kAsymmetricCircles ? std::sqrt(2.0) * board.pitch : board.pitch;
-  if (board.kind == BoardKind::kCircles || board.kind == BoardKind::kAsymmetricCircles)
+  if (!HasSquares(board.kind))
     board.disc_diameter = arguments.disc_diameter > 0 ? arguments.disc_diameter : 0.5 * apart;
   if (const std::string fault = Fault(board); !fault.empty()) throw ConfigError("board: " + fault);
   return board;
