@@ -10,6 +10,7 @@
 #include <string>
 
 #include "data/base/error.h"
+#include "impact/body/outline_radius.h"
 
 namespace impactlab {
 namespace {
@@ -24,32 +25,6 @@ constexpr double kSlack = 1 + 1e-3;
 // mass lies outside the outline.
 double LargestSecondMoment(const Body& body, const Vector3d& u) {
   return -u.dot(SupportLever(body, u)) * u.dot(SupportLever(body, -u));
-}
-
-// Square of the distance of the furthest point of the outline from the centre of mass [m^2].
-double LargestSquare(const Body& body) {
-  switch (body.shape) {
-    case BodyShape::kBox: {
-      Vector3d h = body.half_extents;
-      if (body.planar) h.y() = 0;
-      return h.squaredNorm();
-    }
-    case BodyShape::kEllipsoid: {
-      Vector3d h = body.half_extents;
-      if (body.planar) h.y() = 0;
-      return std::pow(h.maxCoeff(), 2);
-    }
-    case BodyShape::kRod:
-      return std::pow(body.half_length, 2);
-    case BodyShape::kBall:
-      return std::pow(body.radius, 2);
-    case BodyShape::kPolytope:
-    case BodyShape::kPoints:
-      break;
-  }
-  double largest = 0;
-  for (const Vector3d& p : body.points_B) largest = std::max(largest, p.squaredNorm());
-  return largest;
 }
 
 [[noreturn]] void RefuseInertia(const Body& body, const std::string& about, double found,
@@ -75,12 +50,12 @@ double LargestInertia(const Body& body, const Vector3d& axis_B) {
   if (body.shape == BodyShape::kPoints) return std::numeric_limits<double>::infinity();
   const Vector3d u = axis_B.normalized(), v = u.unitOrthogonal(), w = u.cross(v);
   if (body.planar) {
-    return body.mass *
-           std::min(LargestSquare(body), LargestSecondMoment(body, Vector3d::UnitX()) +
-                                             LargestSecondMoment(body, Vector3d::UnitZ()));
+    return body.mass * std::min(std::pow(OutlineRadius(body), 2),
+                                LargestSecondMoment(body, Vector3d::UnitX()) +
+                                    LargestSecondMoment(body, Vector3d::UnitZ()));
   }
-  return body.mass *
-         std::min(LargestSquare(body), LargestSecondMoment(body, v) + LargestSecondMoment(body, w));
+  return body.mass * std::min(std::pow(OutlineRadius(body), 2),
+                              LargestSecondMoment(body, v) + LargestSecondMoment(body, w));
 }
 
 void CheckInertiaInOutline(const Body& body) {

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "data/files/text.h"
+#include "impact/body/outline_radius.h"
 #include "pipelines/config/visit.h"
 #include "pipelines/config/yaml.h"
 
@@ -59,24 +60,6 @@ Pair ReadPair(const YamlNode& node, const std::vector<BodyEntry>& bodies, const 
   return pair;
 }
 
-double Reach(const Body& body) {
-  switch (body.shape) {
-    case BodyShape::kBall:
-      return body.radius;
-    case BodyShape::kRod:
-      return body.half_length;
-    case BodyShape::kBox:
-      return body.half_extents.norm();
-    case BodyShape::kEllipsoid:
-      return body.half_extents.maxCoeff();
-    default:
-      break;
-  }
-  double reach = 0;
-  for (const Vector3d& p : body.points_B) reach = std::max(reach, p.norm());
-  return reach;
-}
-
 Vector3d ReadContactPoint(const YamlNode& node, const SystemBody& body, const Vector3d& normal,
                           bool planar) {
   const char* const in_W = "at_m";
@@ -106,7 +89,7 @@ void CheckReach(const YamlNode& node, const std::vector<BodyEntry>& bodies, cons
   for (const int i : {pair.body, pair.other}) {
     if (i == kGround) continue;
     const SystemBody& b = bodies[static_cast<std::size_t>(i)].body;
-    const double distance = (p_W - b.X_WB.translation()).norm(), reach = Reach(b.body);
+    const double distance = (p_W - b.X_WB.translation()).norm(), reach = OutlineRadius(b.body);
     if (distance > reach * (1 + kReachTolerance) + gap)
       throw node.Fault(node.Has("at_body_m") ? "at_body_m" : "at_m",
                        fmt::format("a point {:.6g} m from the centre of mass of {}", distance,

@@ -64,7 +64,7 @@ struct Evidence {
   // a source gave no information at all
   std::string parameter;
   // "momentum", "rest_attitude", "rest_height", "free_flight", "contact_height", "friction",
-  // "shape", "law" (its value a difference of log likelihoods)
+  // "shape"
   std::string source;
   Estimate estimate;
 };

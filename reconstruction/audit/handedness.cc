@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
 
 #include "data/statistics/statistics.h"
 #include "impact/identify/identify.h"
@@ -76,8 +77,8 @@ Estimate FrictionShare(const AuditInput& input, const std::vector<ImpactEvent>& 
 }
 
 // Log likelihood of the impulses under the energetic law by the other hand less that by the hand
-// of the recording; Undetermined where either has no fit.
-Estimate LawAdvantage(const AuditInput& input, const std::vector<ImpactEvent>& other) {
+// of the recording; empty where either has no fit.
+std::optional<double> LawAdvantage(const AuditInput& input, const std::vector<ImpactEvent>& other) {
   std::vector<ImpactEvent> given;
   for (const ImpactEvent* event : input.events) given.push_back(*event);
   IdentifyOptions options;
@@ -100,9 +101,8 @@ Estimate LawAdvantage(const AuditInput& input, const std::vector<ImpactEvent>& o
   };
   int dof_here = 0, dof_there = 0;
   const double here = fit(given, &dof_here), there = fit(other, &dof_there);
-  if (!std::isfinite(here) || !std::isfinite(there) || dof_here != dof_there)
-    return Undetermined("no fit of a law to the impulses");
-  return MakeEstimate(there - here, std::sqrt(2.0));
+  if (!std::isfinite(here) || !std::isfinite(there) || dof_here != dof_there) return std::nullopt;
+  return there - here;
 }
 
 // What friction says of the other hand, and where it cannot discriminate, as where many impacts
@@ -125,17 +125,14 @@ SecondWitness AskSecond(const AuditInput& input, const std::vector<ImpactEvent>&
   }
   const std::string said = friction.determined ? "share " + PlusMinus(friction) : friction.reason;
   if (friction.determined && band.upper < kContradictingShare) return {false, said};
-  const Estimate law = LawAdvantage(input, other);
-  evidence->push_back({name, "law", law});
-  const double needed = std::max(kLikelier, kLikelierByEvent * input.events.size());
-  if (law.determined && law.value > needed) {
+  const std::optional<double> law = LawAdvantage(input, other);
+  if (!law) return {false, said};
+  if (*law > std::max(kLikelier, kLikelierByEvent * input.events.size())) {
     return {true, fmt::format("the likelihood of the impulses (by {:.0f} in its logarithm; the "
                               "sense of friction cannot tell: {})",
-                              law.value, said)};
+                              *law, said)};
   }
-  return {false, law.determined
-                     ? fmt::format("{}; likelihood of the impulses {:+.1f}", said, law.value)
-                     : said};
+  return {false, fmt::format("{}; likelihood of the impulses {:+.1f}", said, *law)};
 }
 
 }  // namespace
