@@ -40,7 +40,7 @@ double LargestSecondMoment(const Body& body, const Vector3d& u) {
   throw ConfigError(fmt::format(
       "body '{}': inertia_kg_m2: found {:.4g} {} {} (radius of gyration {:.4g} m), allowed at most "
       "{:.4g}, which only mass at the edge of the outline reaches{}. Without the key the uniform "
-      "body is taken, and a run says what inertia the impacts ask for",
+      "body is taken; where there are recordings, a run says what inertia the impacts ask for",
       body.name, found, unit, about, std::sqrt(found / body.mass), std::max(0.0, allowed), solid));
 }
 

@@ -44,11 +44,16 @@ void Sense(const CoefficientTest& test, CoefficientResult& result) {
     result.notes.emplace_back(
         "the interval reaches below 0, which friction and restitution do not: the readings leave "
         "the lower end open");
-  if (r.u > std::max(0.5 * std::abs(r.value), 1e-12))
-    result.notes.emplace_back(
-        "hardly determined: half a unit of the last digit written is what a reading counts as "
-        "known to, so that 0 is 0 +- 0.5; write 0.00, "
-        "or state the uncertainty of the readings");
+  if (r.u > std::max(0.5 * std::abs(r.value), 1e-12) && !r.budget.empty()) {
+    const auto largest =
+        std::max_element(r.budget.begin(), r.budget.end(),
+                         [](const auto& a, const auto& b) { return a.share < b.share; });
+    result.notes.push_back(fmt::format(
+        "hardly determined: {:.0f} % of its variance come from {}; a reading whose uncertainty is "
+        "not stated counts as known to half a unit of its last digit",
+        100 * largest->share,
+        result.inputs[static_cast<std::size_t>(largest - r.budget.begin())].name));
+  }
 }
 
 void Judge(CoefficientTest& test) {

@@ -335,11 +335,24 @@ void ExpectFallingFlights(const BenchReader& in, const BounceTest& series) {
   const std::vector<double> t = series.readings.values();
   for (std::size_t k = 2; k < t.size() && !series.durations; ++k)
     if (t[k] - t[k - 1] > 1.2 * (t[k - 1] - t[k - 2]))
-      throw in.node().Fault("bounce_times_s",
-                            fmt::format("a flight of {:.4g} s after one of {:.4g} s",
-                                        t[k] - t[k - 1], t[k - 1] - t[k - 2]),
-                            "flights that grow shorter: an impact is missing before " +
-                                series.readings.list[k - 1].text);
+      throw in.node().Fault(
+          "bounce_times_s",
+          fmt::format("a flight of {:.4g} s after one of {:.4g} s", t[k] - t[k - 1],
+                      t[k - 1] - t[k - 2]),
+          fmt::format("flights that grow shorter: at least one impact is "
+                      "missing between {} and {}",
+                      series.readings.list[k - 1].text, series.readings.list[k].text));
+}
+
+// What nothing in the readings tests: two flights give one ratio, also where they were three.
+std::string UntestedWords(const BounceTest& series) {
+  BounceReadings missed = series.Data();
+  missed.flights = {2, 1};
+  const BounceSeries fit = FitBounceSeries(missed, series.Setting());
+  const std::string alone = "two flights give one ratio, which nothing tests";
+  if (!fit.ok || !(fit.e > 0 && fit.e <= 1)) return alone;
+  return fmt::format("{}; had an impact been missed in the first of them, e would be {:.3f}", alone,
+                     fit.e);
 }
 
 // Nothing explains the series: scatter where there is no trend, else no value.
@@ -425,6 +438,8 @@ void ReadBounces(BenchReader& in, CoefficientTest& test, const UncertainInput& g
     ExpectFallingFlights(in, series);
     results.push_back(PlainResult(series, plain, false));
     if (!series.drag) ratios += DragShare(series, results.back().result.value);
+    if (plain.by.data.t.size() == (series.durations ? 2U : 3U))
+      series.notes.push_back(UntestedWords(series));
     chosen = plain.by;
   } else if (const std::vector<Explanation> all = Explain(series); all.empty()) {
     ExpectFallingFlights(in, series);

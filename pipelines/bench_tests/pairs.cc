@@ -72,9 +72,26 @@ CoefficientResult Weighted(PairSet set, const Eigen::VectorXd& weights, double s
   });
 }
 
+// The pairs that no passive impact leaves; empty where there is none.
+std::string AboveOne(const PairSet& set, const std::vector<double>& e, const Eigen::MatrixXd& cov) {
+  for (std::size_t i = 0; i < e.size(); ++i) {
+    const auto k = static_cast<Eigen::Index>(i);
+    if (e[i] > 1 + kDrift * std::sqrt(cov(k, k)))
+      return fmt::format(
+          "{} {}, {:.3f} at {:.3g} m/s, is above 1 beyond its uncertainty: no passive drop "
+          "rebounds "
+          "so; look at its readings",
+          set.pair, i + 1, e[i], set.speed[i]);
+  }
+  return "";
+}
+
 CoefficientResult TrendOf(const PairSet& set) {
   const std::vector<double> e = set.e(set.model.Values());
-  const SpeedTrend trend = FitSpeedTrend(set.speed, e, CovarianceOf(set));
+  const Eigen::MatrixXd cov = CovarianceOf(set);
+  if (const std::string words = AboveOne(set, e, cov); !words.empty())
+    return Undetermined(set.method, words);
+  const SpeedTrend trend = FitSpeedTrend(set.speed, e, cov);
   const bool one_rejected = trend.probability < kImprobable;
   const bool line_rejected = trend.line_probability < kImprobable;
   double slope_sd = trend.slope_sd, z = 0;

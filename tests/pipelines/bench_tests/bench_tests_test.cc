@@ -184,7 +184,7 @@ TEST_F(CoefficientFile, BadFilesAreNamed) {
       Message("kind: kinetic_friction, angle_deg: 20, times_s: [0, 2, 1], places_m: [0, 1, 2]"),
       HasSubstr("rising"));
   EXPECT_THAT(Message("kind: restitution, bounce_times_s: [0, 1, 1.5, 2.6]"),
-              HasSubstr("an impact is missing"));
+              HasSubstr("at least one impact is missing between 1.5 and 2.6"));
   EXPECT_THAT(Message("kind: restitution, bounces: absent.csv"), HasSubstr("absent.csv"));
   EXPECT_THAT(Message("kind: restitution, drop_height_m: 1, rebound_height_m: x"),
               HasSubstr("rebound_height_m"));

@@ -289,6 +289,27 @@ TEST_F(BounceFile, NoIntervalAboveOneWithoutAWord) {
 }
 
 // m v_0 = m v_1 + M v_2, v_2 - v_1 = e v_0.
+// Each of these was printed with a narrow interval, or averaged in.
+TEST_F(BounceFile, WhatNothingTestsOrNoBodyDoesIsSaid) {
+  const CoefficientResult three =
+      Result("kind: restitution, bounce_times_s: [0, 1.9, 2.71], bounce_times_sd_s: 0.0002");
+  EXPECT_THAT(NotesOf(three), HasSubstr("two flights give one ratio, which nothing tests"));
+  EXPECT_THAT(NotesOf(three), HasSubstr("e would be 0.900")) << "an impact at 1 s was left out";
+  EXPECT_THAT(NotesOf(Result("kind: restitution, bounce_times_s: [0, 1, 1.9, 2.71], "
+                             "bounce_times_sd_s: 0.0002")),
+              Not(HasSubstr("nothing tests")));
+  const CoefficientResult pairs = Result(
+      "kind: restitution, drop_height_m: [1.0, 0.5, 0.25], drop_height_half_m: 0.002, "
+      "rebound_height_m: [0.642, 0.638, 0.16], rebound_height_half_m: 0.002");
+  EXPECT_THAT(pairs.undetermined, HasSubstr("pair 2, 1.130 at 3.13 m/s, is above 1"));
+  EXPECT_THAT(Message("kind: restitution, bounce_times_s: [0.4515, 1.2912, 3.5], "
+                      "bounce_times_sd_s: 0.0002"),
+              HasSubstr("at least one impact is missing between 1.2912 and 3.5"));
+  EXPECT_THAT(NotesOf(Result("kind: restitution, drop_height_m: 1.0, drop_height_half_m: 0.002, "
+                             "rebound_height_m: 0, rebound_height_half_m: 0.002")),
+              Not(HasSubstr("write 0.00")));
+}
+
 TEST_F(BounceFile, RecoilingTargets) {
   const double m = 0.05, M = 0.4, e = 0.7, v_0 = 3, v_1 = (m - e * M) / (m + M) * v_0;
   const std::string masses = ", mass_kg: 0.0500, target_mass_kg: 0.4000";
