@@ -82,6 +82,9 @@ class Place {
     return Place(path_, name, *entry);
   }
 
+  // Whether an object holds the key, which files of earlier versions lack.
+  bool Has(const char* key) const { return json_.is_object() && json_.contains(key); }
+
   // Every entry of a list, or of an object under its key.
   std::vector<std::pair<std::string, Place>> Entries(bool object) const {
     if (object ? !json_.is_object() : !json_.is_array()) Refuse(object ? "an object" : "a list");
@@ -211,6 +214,11 @@ ParameterEstimate ToParameter(const std::string& name, const Place& place) {
   return parameter;
 }
 
+Json FromVerdict(const DataVerdict& verdict) {
+  return Json{
+      {"verdict", verdict.verdict}, {"reason", verdict.reason}, {"withheld", verdict.withheld}};
+}
+
 Json FromLaw(const LawFit& fit) {
   Json json = Json::object();
   json["law"] = fit.law;
@@ -329,6 +337,8 @@ std::string FitResult::BriefReport() const {
   for (const auto& [reason, count] : reasons) counts.push_back(fmt::format("{} {}", count, reason));
   std::string out = fmt::format("{} events used, {} rejected", n_events, rejected.size());
   out += counts.empty() ? "\n" : fmt::format(" ({})\n", JoinNames(counts));
+  if (!verdict.reason.empty()) out += verdict.reason + "\n";
+  if (verdict.withheld) return out;
   for (const LawFit& fit : fits) {
     out += fmt::format("{} law, {} likelihood, {} degrees of freedom, log likelihood {:.6g}\n",
                        fit.law, fit.likelihood, fit.dof, fit.loglik);
@@ -351,9 +361,17 @@ std::string FitResult::BriefReport() const {
   return out;
 }
 
+std::string WithheldText(const DataVerdict& verdict) {
+  return verdict.reason +
+         "; coefficients are withheld (--force-coefficients determines them all the same)";
+}
+
+std::string VerdictJson(const DataVerdict& verdict) { return Dump(FromVerdict(verdict)); }
+
 std::string ToJson(const FitResult& result) {
   Json json = Json::object();
   json["schema"] = kSchema;
+  json.update(FromVerdict(result.verdict));
   json["n_events"] = result.n_events;
   Json rejected = Json::array();
   for (const RejectedImpact& impact : result.rejected) {
@@ -376,6 +394,12 @@ FitResult FitResultFromJson(const std::string& text, const std::string& path) {
   const Place root(path, "", json);
   root["schema"].Choice({kSchema});
   FitResult result;
+  if (root.Has("verdict")) {
+    result.verdict.verdict = root["verdict"].Choice(
+        {"closes", "closes_after_correction", "does_not_close", "not_tested"});
+    result.verdict.reason = root["reason"].Text();
+    result.verdict.withheld = root["withheld"].Flag();
+  }
   result.n_events = root["n_events"].Count();
   for (const auto& entry : root["rejected"].Entries(false)) {
     RejectedImpact impact;

@@ -76,13 +76,27 @@ struct RejectedImpact {
   std::string detail;
 };
 
+// What the conservation of angular momentum says of the data that coefficients were asked of.
+struct DataVerdict {
+  // "closes", "closes_after_correction", "does_not_close"; "not_tested": too few impacts, or noise
+  // that could hide a residual
+  std::string verdict = "not_tested";
+  std::string reason;     // one sentence; empty where nothing was judged
+  bool withheld = false;  // coefficients were not determined because of it: their values are null
+};
+
 struct FitResult {
+  DataVerdict verdict;
   int n_events = 0;
   std::vector<RejectedImpact> rejected;
   std::vector<LawFit> fits;
   std::string BriefReport() const;  // a few lines for a terminal
 };
 
+// "... does not close ...; coefficients are withheld (...)": for people who asked for them.
+std::string WithheldText(const DataVerdict& verdict);
+// {"verdict": ..., "reason": ..., "withheld": ...}
+std::string VerdictJson(const DataVerdict& verdict);
 // JSON of a run folder's fit.json, schema "impactlab.fit/1".
 std::string ToJson(const FitResult& result);
 FitResult FitResultFromJson(const std::string& text, const std::string& path);

@@ -152,6 +152,11 @@ CampaignResult AnalyseCampaign(const Campaign& campaign, int threads,
     if (!out.fault.empty()) continue;
     try {
       const Experiment experiment = LoadExperiment(member.run / "run.yaml");
+      const auto fit = member.run / "fit.json";
+      if (std::filesystem::exists(fit)) {
+        const FitResult fitted = FitResultFromJson(ReadFile(fit), fit.string());
+        if (fitted.verdict.withheld) throw DataError(WithheldText(fitted.verdict));
+      }
       if (groups.empty()) identify = experiment.identify;
       out.body = experiment.body;
       out.events = ReadEvents(member.run / "events.csv", experiment.body, experiment.floor,

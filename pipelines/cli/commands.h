@@ -24,6 +24,7 @@ struct RunArguments {
   std::vector<std::string> require;  // "accepted>=40", "mu_k.half_width<=0.03", ...
   std::string command;               // command line, for run.yaml
   bool force = false;                // stages that an earlier run finished are done again
+  bool force_coefficients = false;   // determined although the data contradict a rigid body
   bool json = false;                 // one JSON object on the terminal instead of text
   bool dry_run = false;              // check every file and say what would be done
   bool move_aside = false;           // rename foreign files of the folder that are in the way

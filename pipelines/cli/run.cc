@@ -51,10 +51,12 @@ std::map<std::string, double> Figures(const RunResult& run) {
   }
   figures["accepted"] = accepted;
   figures["accepted_first"] = accepted_first;
+  figures["closes"] = run.verdict.verdict.starts_with("closes");
   figures["gravity"] = run.audit.gravity.value;
   figures["momentum_relative"] =
       (run.has_corrected ? run.audit.momentum_corrected : run.audit.momentum).relative();
   if (run.second()) figures["closure_probability"] = ClosureOf(best.events).probability;
+  if (best.fit.verdict.withheld) return figures;
   for (const LawFit& law : best.fit.fits) {
     for (const ParameterEstimate& p : ListParameters(law)) {
       // mu_k belongs to every law: plain mu_k is the energetic law's, law.mu_k any other's.
@@ -71,7 +73,8 @@ std::map<std::string, double> Figures(const RunResult& run) {
 
 // Their names, known before anything is computed.
 std::vector<std::string> FigureNames(const Experiment& experiment, bool with_fits) {
-  std::vector<std::string> names = {"accepted", "accepted_first", "gravity", "momentum_relative"};
+  std::vector<std::string> names = {"accepted", "accepted_first", "closes", "gravity",
+                                    "momentum_relative"};
   if (experiment.second) names.emplace_back("closure_probability");
   if (!with_fits) return names;
   for (const RestitutionLaw law : experiment.laws) {
@@ -214,7 +217,8 @@ int RunChain(const RunArguments& arguments, bool whole, const Cancellation& canc
   const auto start = std::chrono::steady_clock::now();
   if (arguments.bootstrap >= 0) experiment.identify.bootstrap = arguments.bootstrap;
   StageCache stages(arguments.out / kStages, arguments.force);
-  const RunOptions options = {.identify = whole, .validate = whole};
+  const RunOptions options = {
+      .identify = whole, .validate = whole, .force_coefficients = arguments.force_coefficients};
   const RunContext context = {.threads = arguments.threads,
                               .quiet = arguments.quiet,
                               .cache = &stages,
@@ -241,9 +245,12 @@ int RunChain(const RunArguments& arguments, bool whole, const Cancellation& canc
         events.front().detail, (arguments.out / kRefused).string()));
   }
   WriteRun(arguments.out, run, arguments.command);
-  if (whole && arguments.tables) WriteValidationForms(arguments.out, run.best().validation);
+  if (whole && arguments.tables && !run.verdict.withheld)
+    WriteValidationForms(arguments.out, run.best().validation);
+  const bool withheld = whole && run.verdict.withheld;
+  if (withheld) RemoveOutputs(arguments.out, pipelines::DiagnosticsNames());
   std::optional<BounceStudy> bounces;
-  if (whole && arguments.bounces >= 0) {
+  if (whole && !withheld && !run.diagnosis && arguments.bounces >= 0) {
     bounces = StudyBounces(run, {.draws = arguments.bounces, .seed = run.experiment.seed}, context);
     WriteBounces(arguments.out / "bounces.csv", *bounces);
   }
@@ -265,7 +272,11 @@ int RunChain(const RunArguments& arguments, bool whole, const Cancellation& canc
     if (whole && arguments.report)
       fmt::print("report      {}\n", (arguments.out / "report.html").string());
   }
-  return CheckRequirements(requirements, run);
+  const int code = CheckRequirements(requirements, run);
+  if (!withheld && !run.diagnosis) return code;
+  if (arguments.json) return kUnusable;
+  throw DataError(withheld ? WithheldText(run.verdict)
+                           : "no impact was accepted: " + SetDiagnosisText(*run.diagnosis));
 }
 
 }  // namespace
@@ -306,6 +317,7 @@ void AddRunOptions(CLI::App& verb, RunArguments& arguments) {
 Action AddRun(CLI::App& verb, const Invocation& call) {
   const auto arguments = std::make_shared<RunArguments>();
   AddRunOptions(verb, *arguments);
+  AddForceCoefficients(verb, arguments->force_coefficients);
   verb.add_flag("!--no-report", arguments->report, "leave report.html out");
   verb.add_flag("--tables", arguments->tables,
                 "the validation table as CSV, Markdown, LaTeX and HTML as well");

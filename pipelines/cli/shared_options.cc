@@ -79,6 +79,11 @@ void AddForce(CLI::App& verb, bool& force) {
                 "do stages again that an earlier run finished with the same inputs");
 }
 
+void AddForceCoefficients(CLI::App& verb, bool& force) {
+  verb.add_flag("--force-coefficients", force,
+                "determine coefficients of data that contradict a rigid body, too");
+}
+
 void AddQuiet(CLI::App& verb, bool& quiet) {
   verb.add_flag("--quiet", quiet, "no progress, no summary");
 }

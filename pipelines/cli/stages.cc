@@ -23,13 +23,16 @@ int RunIdentify(const StageArguments& arguments) {
   const Stage stage = LoadStage(arguments);
   const auto folder = OpenOutput(arguments.out, {"fit.json"}, arguments.shared);
   if (!folder) return kDone;
+  const DataVerdict verdict =
+      JudgeImpacts(stage.experiment, stage.events, arguments.force_coefficients);
   const FitResult fit =
-      FitAll(stage.experiment, stage.events, {.cancellation = &program_cancellation});
+      FitAll(stage.experiment, stage.events, {.cancellation = &program_cancellation}, verdict);
   WriteFile(arguments.out / "fit.json", ToJson(fit));
   folder->Finish();
   fmt::print("{}written to {}\n", fit.BriefReport(), (arguments.out / "fit.json").string());
   if (fit.n_events == 0)
     throw DataError(fmt::format("{}: no accepted event", arguments.events.string()));
+  if (verdict.withheld) throw DataError(WithheldText(verdict));
   return kDone;
 }
 
@@ -84,6 +87,7 @@ FitResult LoadFit(const std::filesystem::path& path) {
   const auto refuse = [&](const std::string& what) {
     throw DataError(fmt::format("{}: {}", path.string(), what));
   };
+  if (fit.verdict.withheld) refuse(WithheldText(fit.verdict));
   if (fit.fits.empty()) refuse("fits: found none, allowed at least one");
   std::set<std::string> laws;
   for (const LawFit& law : fit.fits) {
@@ -108,6 +112,7 @@ Action AddIdentify(CLI::App& verb, const Invocation& call) {
   const auto arguments = std::make_shared<StageArguments>();
   AddStageOptions(verb, *arguments);
   AddOutFolder(verb, arguments->out);
+  AddForceCoefficients(verb, arguments->force_coefficients);
   return [arguments, &call] {
     arguments->shared = call.shared;
     return RunIdentify(*arguments);

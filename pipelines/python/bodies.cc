@@ -188,7 +188,7 @@ Events Select(const Events& events, const py::object& which) {
 py::object IdentifyEvents(const Events& events, const Body& body,
                           const std::vector<std::string>& laws, const std::string& likelihood,
                           bool fit_discrepancy, bool fit_mu_s, int bootstrap, int grid,
-                          std::uint64_t seed) {
+                          std::uint64_t seed, bool force_coefficients) {
   Experiment experiment;
   experiment.body = body;
   experiment.seed = seed;
@@ -216,7 +216,7 @@ py::object IdentifyEvents(const Events& events, const Body& body,
   if (bootstrap < 0 || grid < 0) throw ConfigError("bootstrap, grid: allowed 0 or above");
   options.bootstrap = bootstrap;
   options.grid = grid;
-  return Identified(experiment, events);
+  return Identified(experiment, events, force_coefficients);
 }
 
 }  // namespace
@@ -230,11 +230,12 @@ Surface::Surface(const py::object& normal, double offset, const py::object& grav
   plane.offset = offset;
 }
 
-py::object Identified(const Experiment& experiment, const Events& events) {
+py::object Identified(const Experiment& experiment, const Events& events, bool force) {
   std::string json;
   {
     const Unlocked unlocked;
-    json = ToJson(FitAll(experiment, events.list, {.cancellation = &unlocked.cancellation()}));
+    json = ToJson(FitAll(experiment, events.list, {.cancellation = &unlocked.cancellation()},
+                         JudgeImpacts(experiment, events.list, force)));
   }
   return FromJson(json);
 }
@@ -380,12 +381,13 @@ The surface is the plane normal . p = offset_m in W. Raises DataError with row a
       py::arg("laws") = std::vector<std::string>{"newton", "poisson", "energetic"},
       py::arg("likelihood") = "adaptive", py::arg("fit_discrepancy") = true,
       py::arg("fit_mu_s") = false, py::arg("bootstrap") = 0, py::arg("grid") = 0,
-      py::arg("seed") = 1,
+      py::arg("seed") = 1, py::arg("force_coefficients") = false,
       R"(Friction and restitution of accepted events by each law, as `impactlab identify` finds them.
 
 likelihood: "adaptive" (the likelier of the next two), "gaussian", "student_t", "contamination". bootstrap: resamples over recordings. grid: points a side of the confidence region.
 Returns what fit.json holds (schema impactlab.fit/1, data/README.md): fits[k]["parameters"]["mu_k"] with value, sd, sd_noise_only, lower95,
-upper95, identifiable, reason; covariance; discrepancy; rejected. None stands for what has no finite value. Raises ConfigError;
+upper95, identifiable, reason; covariance; discrepancy; rejected. Where the events contradict a rigid body (verdict "does_not_close"),
+the values are None unless force_coefficients. None stands for what has no finite value. Raises ConfigError;
 KeyboardInterrupt ends it. Method: impact/README.md.)");
 }
 

@@ -21,7 +21,8 @@ struct Surface {
   Eigen::Vector3d gravity_W;
 };
 
-// Fits of the experiment's laws to the accepted events, as fit.json holds them.
-py::object Identified(const Experiment& experiment, const Events& events);
+// Fits of the experiment's laws to the accepted events, as fit.json holds them. `force`: also of
+// events that contradict a rigid body.
+py::object Identified(const Experiment& experiment, const Events& events, bool force);
 
 }  // namespace impactlab::python

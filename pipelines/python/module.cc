@@ -44,7 +44,8 @@ py::dict LoadRun(const std::filesystem::path& folder) {
 
 int Run(const std::filesystem::path& experiment, const std::filesystem::path& folder,
         const std::string& recordings, int threads, bool report, int bootstrap,
-        const std::vector<std::string>& require, bool force, bool move_aside) {
+        const std::vector<std::string>& require, bool force, bool move_aside,
+        bool force_coefficients) {
   RunArguments arguments;
   arguments.experiment = experiment;
   arguments.out = folder;
@@ -55,6 +56,7 @@ int Run(const std::filesystem::path& experiment, const std::filesystem::path& fo
   arguments.require = require;
   arguments.force = force;
   arguments.move_aside = move_aside;
+  arguments.force_coefficients = force_coefficients;
   arguments.quiet = true;
   arguments.command = "impactlab.run of Python";
   const Unlocked unlocked;
@@ -87,9 +89,10 @@ void AddExperiments(py::module_& module) {
           py::arg("path"),
           "Reads an events table of this body over this floor. Raises DataError with row and "
           "column.")
-      .def("identify", &Identified, py::arg("events"),
+      .def("identify", &Identified, py::arg("events"), py::arg("force_coefficients") = false,
            "Friction and restitution by the laws and options of the file: what `impactlab "
-           "identify` writes to fit.json.")
+           "identify` writes to fit.json. Where the events contradict a rigid body, verdict and "
+           "reason say so and the values are None, unless force_coefficients.")
       .def(
           "yaml", [](const Experiment& e) { return ToYaml(e); },
           "The experiment as a file with all defaults.")
@@ -102,11 +105,13 @@ void AddExperiments(py::module_& module) {
       py::arg("recordings") = "", py::arg("threads") = 0, py::arg("report") = true,
       py::arg("bootstrap") = -1, py::arg("require") = std::vector<std::string>{},
       py::arg("force") = false, py::arg("move_aside") = false,
+      py::arg("force_coefficients") = false,
       R"(Runs an experiment file from recordings to report, as `impactlab run` does, and writes the folder `out`.
 
 recordings: glob that replaces the file's. bootstrap: -1 keeps the file's. require: such as "mu_k.half_width<=0.03". force: stages that an
 earlier run finished are done again. move_aside: files in the way that no run wrote are renamed to NAME.aside instead of
-refused (ConfigError). Returns 0, or 1 where a requirement is not met. Raises ConfigError, DataError (nothing usable),
+refused (ConfigError). force_coefficients: they are determined although the data contradict a rigid body. Returns 0, or 1
+where a requirement is not met. Raises ConfigError, DataError (nothing usable, or coefficients withheld: the folder is written),
 OSError (output cannot be written); KeyboardInterrupt leaves a run that goes on where it was.)");
   module.def(
       "load_run", &LoadRun, py::arg("path"),

@@ -24,22 +24,6 @@ AuditUnit AuditUnitOf(const std::string& parameter) {
   return {1, "1"};
 }
 
-// Escaped text for people from a line meant for a terminal: typographic signs, words instead of
-// names with underscores.
-std::string Typographic(std::string text) {
-  static const std::regex exponent("([0-9])e([+-]?)0*([0-9]+)"), minus("(^|[ (,=])-(?=[0-9])"),
-      name("([a-z])_(?=[a-z])");
-  text = Escape(text);
-  text = std::regex_replace(text, exponent, "$1\u00D710<sup>$2$3</sup>");
-  text = std::regex_replace(text, minus, "$1\u2212");
-  text = std::regex_replace(text, name, "$1 ");
-  for (const auto& [ascii, sign] : {std::pair{"+-", "±"}, std::pair{"<sup>-", "<sup>\u2212"},
-                                    std::pair{"<sup>+", "<sup>"}, std::pair{"^2", "²"}})
-    for (std::size_t at; (at = text.find(ascii)) != std::string::npos;)
-      text.replace(at, std::string_view(ascii).size(), sign);
-  return text;
-}
-
 std::string FindingText(const Finding& finding) {
   std::string text = finding.text;
   if (text.rfind(finding.parameter + ":", 0) == 0) text.erase(0, finding.parameter.size() + 1);
@@ -58,10 +42,18 @@ std::string FindingsHtml(const ReportContext& context) {
   for (const bool named : {true, false})
     for (const Finding& finding : context.run.audit.findings)
       if (finding.named == named) findings.push_back(&finding);
+  const bool open = context.run.verdict.verdict == "does_not_close";
+  const std::string verdict =
+      context.run.verdict.reason.empty()
+          ? std::string()
+          : fmt::format("<p><b>Verdict</b>: {}.{}</p>\n", Typographic(context.run.verdict.reason),
+                        open && findings.empty() ? " No frame error explains it." : "");
+  if (findings.empty() && open) return verdict;
   if (findings.empty())
-    return "<p class=\"finding calm\">No frame error was found: nothing in the recordings "
+    return verdict +
+           "<p class=\"finding calm\">No frame error was found: nothing in the recordings "
            "contradicts mechanics beyond its uncertainty.</p>\n";
-  std::string out = "<ul class=\"findings\">";
+  std::string out = verdict + "<ul class=\"findings\">";
   for (const Finding* finding : findings)
     out += fmt::format("<li class=\"{}\"><span class=\"badge\">{}</span> {}</li>",
                        finding->named ? "named" : "open", finding->named ? "found" : "undecided",
@@ -248,6 +240,20 @@ Section AuditSection(const ReportContext& context) {
   section.html += FiguresHtml(section.figures, context.interactive);
   section.html += EvidenceTable(context) + EventTable(context);
   return section;
+}
+
+std::string Typographic(std::string text) {
+  static const std::regex exponent("([0-9])e([+-]?)0*([0-9]+)"), minus("(^|[ (,=])-(?=[0-9])"),
+      name("([a-z])_(?=[a-z])");
+  text = Escape(text);
+  text = std::regex_replace(text, exponent, "$1\u00D710<sup>$2$3</sup>");
+  text = std::regex_replace(text, minus, "$1\u2212");
+  text = std::regex_replace(text, name, "$1 ");
+  for (const auto& [ascii, sign] : {std::pair{"+-", "±"}, std::pair{"<sup>-", "<sup>\u2212"},
+                                    std::pair{"<sup>+", "<sup>"}, std::pair{"^2", "²"}})
+    for (std::size_t at; (at = text.find(ascii)) != std::string::npos;)
+      text.replace(at, std::string_view(ascii).size(), sign);
+  return text;
 }
 
 }  // namespace impactlab::pipelines

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "data/files/text.h"
 #include "pipelines/page/markup.h"
 #include "pipelines/report/detail/overview.h"
 #include "pipelines/report/parts.h"
@@ -40,9 +41,33 @@ std::string NamedErrors(const AuditResult& audit) {
   return text;
 }
 
+// The verdict of the data, with errors of the frame named as people name them.
+std::string ReasonHtml(const RunResult& run) {
+  std::string text = Escape(run.verdict.reason);
+  for (const Finding& finding : run.audit.findings)
+    for (std::size_t at; (at = text.find(finding.parameter)) != std::string::npos;)
+      text.replace(at, finding.parameter.size(), Escape(ErrorTitle(finding.parameter)));
+  return text;
+}
+
+std::string Sentence(const std::string& text) { return Capitalized(text) + "."; }
+
+// What may be behind data that contradict a rigid body.
+std::string DoubtHtml(const RunResult& run) {
+  std::string text =
+      "Check mass, inertia and outline of the body, which columns are positions and angles and "
+      "their signs, and whether what is tracked is one rigid body that touches at one point at a "
+      "time. ";
+  if (!run.audit.inertia_note.empty())
+    text += "Of the inertia, " + Typographic(run.audit.inertia_note) + ". ";
+  return text + "<code>--force-coefficients</code> determines coefficients all the same. " +
+         "<a href=\"#audit\">Data audit</a>";
+}
+
 std::string AuditWords(const ReportContext& context) {
   const RunResult& run = context.run;
   const std::string named = NamedErrors(run.audit);
+  if (run.verdict.withheld && named.empty()) return {};
   if (run.has_corrected)
     return fmt::format(
         "The audit finds the frames in error: {}. Corrected as far as the experiment file allows, "
@@ -72,8 +97,12 @@ std::string Verdict(const ReportContext& context) {
       text += fmt::format("; the most frequent reason is \u201C{}\u201D ({} of {})",
                           Escape(ReasonTitle(context.rejected[0].first)),
                           context.rejected[0].second, n_events);
-    return text + ".";
+    text += ".";
+    if (context.run.diagnosis) text += " " + Sentence(Escape(context.run.diagnosis->seen));
+    return text;
   }
+  if (context.run.verdict.withheld)
+    return "Coefficients are withheld: " + ReasonHtml(context.run) + ".";
   if (!context.fit)
     return fmt::format("{} qualified as single contacts, but no law could be fitted to them.",
                        Count(context.n_accepted, "impact"));
@@ -181,6 +210,7 @@ const ParameterEstimate* Restitution(const LawFit& fit) {
 
 std::vector<const LawFit*> FitsInOrder(const ReportContext& context) {
   std::vector<const LawFit*> fits;
+  if (context.best.fit.verdict.withheld || context.n_accepted == 0) return fits;
   if (context.fit) fits.push_back(context.fit);
   for (const LawFit& fit : context.best.fit.fits)
     if (&fit != context.fit) fits.push_back(&fit);
@@ -234,6 +264,7 @@ ReportContext MakeContext(const RunResult& run, bool interactive) {
   }
   double least = std::numeric_limits<double>::infinity();
   for (const LawFit& fit : context.best.fit.fits) {
+    if (context.best.fit.verdict.withheld || context.n_accepted == 0) break;
     if (!context.best.scrutiny.laws.empty() && context.fit) break;
     const MedianError error = ErrorOf(context.best.validation, fit.law);
     const double score = std::isfinite(error.by_plus) ? error.by_plus : 1e9;
@@ -257,6 +288,14 @@ std::string HeadHtml(const ReportContext& context) {
   PageHead head{.eyebrow = "Impact experiment", .title = name, .lead = Verdict(context)};
   for (const std::string& text : {LawChoiceHtml(context), AuditWords(context)})
     if (!text.empty()) head.remarks.emplace_back("second", text);
+  if (run.verdict.verdict == "does_not_close" && !run.verdict.withheld)
+    head.remarks.emplace_back("notice", "The coefficients below were forced: " + ReasonHtml(run) +
+                                            ". <a href=\"#audit\">Data audit</a>");
+  if (run.diagnosis)
+    for (const SetCause& cause : run.diagnosis->causes)
+      head.remarks.emplace_back(
+          "notice", Sentence(Escape(cause.text)) + " <code>" + Escape(cause.cure) + "</code>");
+  if (run.verdict.withheld) head.remarks.emplace_back("second", DoubtHtml(run));
   if (run.flights.failed > 0)
     head.remarks.emplace_back(
         "notice",

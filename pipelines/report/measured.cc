@@ -112,9 +112,9 @@ Section MeasuredSection(const ReportContext& context) {
     return section;
   }
   section.html =
-      "<p>Both ratios come from the measured motion alone. Colours show the case that the fitted "
-      "law assigns to each impact.</p>\n" +
-      FiguresHtml(section.figures, context.interactive);
+      std::string("<p>Both ratios come from the measured motion alone.") +
+      (context.fit ? " Colours show the case that the fitted law assigns to each impact." : "") +
+      "</p>\n" + FiguresHtml(section.figures, context.interactive);
   return section;
 }
 

@@ -85,7 +85,11 @@ struct MedianError {
 };
 MedianError ErrorOf(const ValidationTable& table, const std::string& law);
 
-// Fits, that of the law reported first in front.
+// Escaped text for people from a line meant for a terminal: typographic signs, words instead of
+// names with underscores.
+std::string Typographic(std::string text);
+
+// Fits, that of the law reported first in front; none where coefficients are withheld.
 std::vector<const LawFit*> FitsInOrder(const ReportContext& context);
 
 // The two parameters of a fit; null where a fit has fewer.

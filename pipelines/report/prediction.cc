@@ -271,7 +271,10 @@ Section PredictionSection(const ReportContext& context) {
       .id = "prediction", .title = "Prediction", .html = {}, .figures = PredictionFigures(context)};
   const ValidationTable& validation = context.best.validation;
   if (validation.errors.empty() && validation.rows.empty()) {
-    section.html = "<p>Nothing could be predicted: there is no fit or no accepted impact.</p>\n";
+    section.html = context.best.fit.verdict.withheld
+                       ? "<p>Nothing is predicted: coefficients are withheld.</p>\n"
+                       : "<p>Nothing could be predicted: there is no fit or no accepted "
+                         "impact.</p>\n";
     return section;
   }
   const ValidationOptions& options = context.run.experiment.validation;

@@ -115,6 +115,19 @@ void AddAudit(const RunResult& run, std::string& out) {
     out += fmt::format("{}{}\n", finding.named ? "found       " : "undecided   ", finding.text);
 }
 
+void AddVerdict(const RunResult& run, std::string& out) {
+  if (run.verdict.verdict == "not_tested") return;
+  std::string word = run.verdict.verdict;
+  std::replace(word.begin(), word.end(), '_', ' ');
+  out += fmt::format("verdict     {}: {}\n", word, run.verdict.reason);
+}
+
+void AddDiagnosis(const SetDiagnosis& diagnosis, std::string& out) {
+  out += "seen        " + diagnosis.seen + "\n";
+  for (const SetCause& cause : diagnosis.causes)
+    out += fmt::format("cause       {}\n            {}\n", cause.text, cause.cure);
+}
+
 void AddFits(const FitResult& fit, std::string& out) {
   out += fmt::format("\n{:<10} {:<7} {:>8} {:>8} {:>9} {:>20}  {:>9}\n", "law", "", "value", "sd",
                      "sd noise", "95 % interval", "bootstrap");
@@ -170,9 +183,14 @@ std::string BriefReport(const RunResult& run) {
   AddTwoBodies(run, out);
   AddLayout(run, out);
   AddAudit(run, out);
-  if (!run.best().fit.fits.empty()) AddFits(run.best().fit, out);
+  AddVerdict(run, out);
+  if (run.diagnosis) {
+    AddDiagnosis(*run.diagnosis, out);
+    return out;
+  }
+  if (!run.best().fit.fits.empty() && !run.verdict.withheld) AddFits(run.best().fit, out);
   AddErrors(run, out);
-  return out + BriefReport(run.best().scrutiny);
+  return run.verdict.withheld ? out : out + BriefReport(run.best().scrutiny);
 }
 
 }  // namespace impactlab

@@ -1,6 +1,10 @@
 // From impacts to fits of the laws, and what is made of impacts and fits.
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <iterator>
+#include <limits>
 #include <utility>
 
 #include "data/cache/stage_cache.h"
@@ -8,10 +12,65 @@
 #include "pipelines/run/detail/stages.h"
 
 namespace impactlab {
+namespace {
+
+DataVerdict VerdictOf(const ClosureVerdict& closure, bool force) {
+  return {.verdict = ClosureWord(closure.closure),
+          .reason = closure.text,
+          .withheld = closure.closure == Closure::kDoesNotClose && !force};
+}
+
+// Coefficients of a law that the verdict of the data withholds.
+LawFit WithheldFit(RestitutionLaw law, const std::string& reason) {
+  LawFit fit;
+  fit.law = LawName(law);
+  fit.mu_k.name = "mu_k";
+  fit.e.name = CoefficientName(law);
+  for (ParameterEstimate* p : {&fit.mu_k, &fit.e}) {
+    p->lower95 = -std::numeric_limits<double>::infinity();
+    p->reason = reason;
+  }
+  fit.covariance = fit.covariance_noise_only =
+      Eigen::Matrix2d::Constant(std::numeric_limits<double>::quiet_NaN());
+  fit.loglik = std::numeric_limits<double>::quiet_NaN();
+  return fit;
+}
+
+}  // namespace
+
+DataVerdict pipelines::JudgeData(const AuditResult& recorded, const AuditResult* corrected,
+                                 bool force) {
+  const ClosureVerdict& judged = corrected ? corrected->closure : recorded.closure;
+  DataVerdict out = VerdictOf(judged, force);
+  std::string named;
+  for (const Finding& finding : recorded.findings)
+    if (finding.named) named += (named.empty() ? "" : ", ") + finding.parameter;
+  const bool was_open = recorded.closure.closure == Closure::kDoesNotClose;
+  if (judged.closure == Closure::kDoesNotClose && corrected) {
+    out.reason += ", although corrected by " + named;
+  } else if (judged.closure == Closure::kDoesNotClose && !named.empty()) {
+    out.reason += fmt::format(
+        "; the audit names {}, which audit.apply of the experiment file does not correct", named);
+  } else if (judged.closure == Closure::kCloses && corrected && was_open) {
+    out.verdict = "closes_after_correction";
+    out.reason += fmt::format("; {:.0f} % as recorded, without the correction of {}",
+                              100 * recorded.closure.share, named);
+  }
+  return out;
+}
+
+DataVerdict JudgeImpacts(const Experiment& experiment, const std::vector<ImpactEvent>& events,
+                         bool force) {
+  std::vector<ImpactEvent> judged;
+  std::copy_if(events.begin(), events.end(), std::back_inserter(judged),
+               [](const ImpactEvent& event) { return !event.struck; });
+  return VerdictOf(JudgeClosure(judged, experiment.body), force);
+}
 
 FitResult FitAll(const Experiment& experiment, const std::vector<ImpactEvent>& events,
-                 const RunContext& context) {
+                 const RunContext& context, const DataVerdict& verdict) {
   FitResult result;
+  result.verdict = verdict;
   std::vector<ImpactEvent> accepted;
   for (const ImpactEvent& event : events) {
     if (event.accepted) {
@@ -22,6 +81,11 @@ FitResult FitAll(const Experiment& experiment, const std::vector<ImpactEvent>& e
     }
   }
   result.n_events = static_cast<int>(accepted.size());
+  if (verdict.withheld) {
+    for (const RestitutionLaw law : experiment.laws)
+      result.fits.push_back(WithheldFit(law, verdict.reason));
+    return result;
+  }
   IdentifyOptions options = experiment.identify;
   options.seed = experiment.seed;
   options.progress = [&](double) { context.CheckCancelled(); };

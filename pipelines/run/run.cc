@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
@@ -107,17 +108,24 @@ AnalysisPass AnalyseMotions(const Experiment& experiment, const Recordings& reco
   return out;
 }
 
-// Fits, and studies of impacts and fits. `reduced` as in IdentifyImpacts.
+// Fits, and studies of impacts and fits, where the verdict of the data lets coefficients stand.
+// `reduced` as in IdentifyImpacts.
 void IdentifyAndStudy(const Experiment& experiment, const Recordings& recordings, bool reduced,
-                      const RunOptions& options, const RunContext& context, AnalysisPass* pass) {
+                      const DataVerdict& verdict, const RunOptions& options,
+                      const RunContext& context, AnalysisPass* pass) {
   if (!options.identify) return;
   Analysis& analysis = pass->analysis;
+  if (verdict.withheld) {
+    analysis.fit = FitAll(experiment, analysis.events, context, verdict);
+    return;
+  }
   pipelines::IdentifiedImpacts impacts =
       pipelines::IdentifyImpacts(experiment, recordings, pass->motions, analysis, reduced, context);
   context.CheckCancelled();
   pipelines::ImpactStudies studies = pipelines::StudyImpacts(experiment, analysis.events, impacts,
                                                              reduced, options.validate, context);
   analysis.fit = std::move(impacts.fit);
+  analysis.fit.verdict = verdict;
   analysis.budget = std::move(impacts.budget);
   analysis.comparison = std::move(impacts.comparison);
   analysis.repeats = std::move(studies.repeats);
@@ -150,6 +158,23 @@ std::vector<PoseRecording> RecordedPoses(const MarkerRecordings& markers, Analys
   std::vector<PoseRecording> out;
   for (TimedPoses& one : poses) out.push_back(std::move(one.poses.recording));
   return out;
+}
+
+// What the recordings show, with the correction known beforehand, where no impact was accepted.
+std::optional<SetDiagnosis> DiagnoseNothing(const RunResult& run) {
+  const std::vector<ImpactEvent>& events = run.best().events;
+  if (std::any_of(events.begin(), events.end(), [](const ImpactEvent& e) { return e.accepted; }))
+    return std::nullopt;
+  const Experiment& e = run.experiment;
+  std::vector<PoseRecording> corrected;
+  std::vector<const PoseRecording*> poses = run.poses();
+  if (!IsIdentity(e.correction) && run.markers() == nullptr) {
+    for (const PoseRecording* recording : poses)
+      corrected.push_back(Correct(*recording, e.correction));
+    for (std::size_t i = 0; i < poses.size(); ++i) poses[i] = &corrected[i];
+  }
+  return DiagnoseSet(poses, e.body, CorrectedFloor(e.floor, e.correction),
+                     e.motion.flight.gravity_W);
 }
 
 }  // namespace
@@ -200,21 +225,29 @@ RunResult RunExperiment(const Experiment& declared, Recordings recordings,
 
   const FrameCorrection allowed = AllowedCorrection(run.audit.correction, experiment.apply);
   run.has_corrected = !IsIdentity(allowed);
+  const bool force = options.force_coefficients;
   if (run.has_corrected) {
     AnalysisPass corrected =
         AnalyseMotions(experiment, recordings, Compose(experiment.correction, allowed),
                        "fitting corrected motion", context);
     run.audit_corrected = pipelines::AuditImpacts(experiment, corrected.analysis);
-    IdentifyAndStudy(experiment, recordings, true, options, context, &recorded);
-    IdentifyAndStudy(experiment, recordings, false, options, context, &corrected);
+    run.verdict = pipelines::JudgeData(run.audit, &run.audit_corrected, force);
+    // Coefficients as recorded are kept for comparison, under the verdict of the recorded data.
+    const bool compared = force || !run.verdict.withheld;
+    IdentifyAndStudy(experiment, recordings, true,
+                     pipelines::JudgeData(run.audit, nullptr, compared), options, context,
+                     &recorded);
+    IdentifyAndStudy(experiment, recordings, false, run.verdict, options, context, &corrected);
     run.corrected = std::move(corrected.analysis);
   } else {
-    IdentifyAndStudy(experiment, recordings, false, options, context, &recorded);
+    run.verdict = pipelines::JudgeData(run.audit, nullptr, force);
+    IdentifyAndStudy(experiment, recordings, false, run.verdict, options, context, &recorded);
   }
 
   if (markers != nullptr) run.image_poses = RecordedPoses(*markers, &recorded, context);
   run.recordings = std::move(recordings);
   run.recorded = std::move(recorded.analysis);
+  if (both == nullptr) run.diagnosis = DiagnoseNothing(run);
   run.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return run;
 }

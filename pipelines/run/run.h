@@ -19,6 +19,7 @@
 #include "pipelines/study/diagnostics.h"
 #include "pipelines/study/repeatability.h"
 #include "pipelines/study/validation.h"
+#include "reconstruction/motion/set_diagnosis.h"
 
 namespace impactlab {
 
@@ -55,6 +56,9 @@ struct RunResult {
   bool has_corrected = false;
   Analysis corrected;  // with the audit's corrections
   AuditResult audit_corrected;
+  DataVerdict verdict;  // above the coefficients of `best`
+  // What the recordings show, where no impact of `best` was accepted; not with a second body.
+  std::optional<SetDiagnosis> diagnosis;
   double seconds = 0;  // wall time without the report; of the command with calibration and tracking
   const Analysis& best() const { return has_corrected ? corrected : recorded; }
 
@@ -72,6 +76,8 @@ struct RunResult {
 struct RunOptions {
   bool identify = true;  // false: stop after events and audit
   bool validate = true;
+  // Coefficients of data that contradict a rigid body are determined all the same.
+  bool force_coefficients = false;
 };
 
 // The whole chain, from recordings to validated fits. A recording that cannot be used is a rejected
@@ -80,9 +86,15 @@ struct RunOptions {
 RunResult RunExperiment(const Experiment& declared, Recordings recordings,
                         const RunOptions& options = {}, const RunContext& context = {});
 
-// Fits of all laws of the experiment to the accepted events, with the rejected ones listed.
+// The verdict of accepted impacts, as recorded, of the experiment's body over its floor. Those of a
+// struck body that moves are not judged here. `force`: coefficients are not withheld.
+DataVerdict JudgeImpacts(const Experiment& experiment, const std::vector<ImpactEvent>& events,
+                         bool force);
+
+// Fits of all laws of the experiment to the accepted events, with the rejected ones listed; without
+// a verdict. Where `verdict` withholds coefficients, all are null with its reason.
 FitResult FitAll(const Experiment& experiment, const std::vector<ImpactEvent>& events,
-                 const RunContext& context = {});
+                 const RunContext& context = {}, const DataVerdict& verdict = {});
 
 // Writes the files of a run folder (formats in data/README.md) except the report; each appears
 // whole or not at all.

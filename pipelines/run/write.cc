@@ -64,6 +64,8 @@ void WriteRun(const std::filesystem::path& folder, const RunResult& run,
   std::string audit = "{\"schema\": \"impactlab.audit/1\",\n\"as_recorded\": " + ToJson(run.audit);
   if (run.has_corrected) audit += ",\n\"after_correction\": " + ToJson(run.audit_corrected);
   if (run.second()) audit += ",\n\"closure\": " + ToJson(ClosureOf(best.events));
+  audit += ",\n\"verdict\": " + VerdictJson(run.verdict);
+  if (run.diagnosis) audit += ",\n\"diagnosis\": " + ToJson(*run.diagnosis);
   WriteFile(folder / "audit.json", audit + "}\n");
   if (!best.fit.fits.empty()) WriteFile(folder / "fit.json", ToJson(best.fit));
   if (!best.budget.empty()) WriteBudget(folder / "budget.csv", best.budget);
@@ -74,7 +76,7 @@ void WriteRun(const std::filesystem::path& folder, const RunResult& run,
     WriteValidation(folder / "validation.csv", best.validation);
     WriteValidationSummary(folder / "validation_summary.csv", best.validation);
   }
-  if (!best.fit.fits.empty()) WriteDiagnostics(folder, best.scrutiny);
+  if (!best.fit.fits.empty() && !best.fit.verdict.withheld) WriteDiagnostics(folder, best.scrutiny);
   // What an earlier run left would be taken for this one's; a step that fits nothing leaves what
   // later steps have made.
   const auto gone = [&](bool written, std::initializer_list<const char*> names) {

@@ -57,10 +57,20 @@ Json Of(const FrameCorrection& c) {
           {"floor_tilt_rad", NumberJson(c.floor_tilt)}};
 }
 
+Json Of(const ClosureVerdict& v) {
+  return {{"verdict", ClosureWord(v.closure)},
+          {"n", v.n},
+          {"share", NumberJson(v.share)},
+          {"noise_share", NumberJson(v.noise_share)},
+          {"probability", NumberJson(v.probability)},
+          {"text", v.text}};
+}
+
 }  // namespace
 
 std::string ToJson(const AuditResult& audit) {
   Json json;
+  json["momentum_closure"] = Of(audit.closure);
   json["momentum"] = Of(audit.momentum);
   json["momentum_corrected"] = Of(audit.momentum_corrected);
   json["gravity_m_per_s2"] = Of(audit.gravity);
@@ -82,6 +92,22 @@ std::string ToJson(const AuditResult& audit) {
   // Bytes of a foreign file name that are not UTF-8 become a replacement character rather than an
   // exception.
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+std::string ToJson(const SetDiagnosis& d) {
+  Json json;
+  json["recordings"] = d.recordings;
+  json["steady"] = d.steady;
+  json["acceleration_m_per_s2"] = Json::array();
+  for (int k = 0; k < 3; ++k)
+    json["acceleration_m_per_s2"].push_back(NumberJson(d.acceleration_W(k)));
+  json["gap_m"] = NumberJson(d.gap);
+  json["gap_allowed_m"] = NumberJson(d.gap_allowed);
+  json["seen"] = d.seen;
+  json["causes"] = Json::array();
+  for (const SetCause& cause : d.causes)
+    json["causes"].push_back({{"text", cause.text}, {"cure", cause.cure}});
+  return json.dump(2) + "\n";
 }
 
 }  // namespace impactlab

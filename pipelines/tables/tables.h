@@ -12,6 +12,7 @@
 #include "reconstruction/bundle/impact_bundle.h"
 #include "reconstruction/bundle/layout_learn.h"
 #include "reconstruction/motion/motion_fit.h"
+#include "reconstruction/motion/set_diagnosis.h"
 
 namespace impactlab {
 
@@ -36,5 +37,6 @@ void WritePoses(const std::filesystem::path& folder,
                 std::span<const PoseRecording* const> recordings);
 
 std::string ToJson(const AuditResult& audit);
+std::string ToJson(const SetDiagnosis& diagnosis);
 
 }  // namespace impactlab

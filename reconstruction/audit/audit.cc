@@ -405,6 +405,7 @@ AuditResult Audit(std::span<const ImpactEvent> events, std::span<const FlightArc
                   const AuditOptions& options) {
   AuditInput input = MakeInput(events, arcs, rests, body, floor, options);
   AuditResult result;
+  result.closure = JudgeClosure(events, body);
   const ErrorLayout layout(body);
   for (const ImpactEvent* event : input.events)
     result.events.push_back(AuditEvent(*event, body, input.floor, options));

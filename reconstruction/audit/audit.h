@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "impact/body/event.h"
+#include "reconstruction/audit/closure.h"
 #include "reconstruction/motion/motion_fit.h"
 
 namespace impactlab {
@@ -93,6 +94,7 @@ struct AuditOptions {
 };
 
 struct AuditResult {
+  ClosureVerdict closure;  // as recorded: before any named correction
   MomentumAudit momentum;  // as recorded
   // After `correction` and `body`, over the events that are single contacts with them; the radii of
   // gyration carry their uncertainty.

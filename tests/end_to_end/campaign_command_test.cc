@@ -19,10 +19,11 @@ TEST(CampaignCommand, RunsItsMembersAndTakesUpFinishedRuns) {
   WriteText(file,
             "schema: impactlab.campaign/1\nname: halves\nmembers:\n  - {name: first half, "
             "experiment: \"" +
-                kCampaignCommandSample + "/experiment.yaml\", recordings: \"" + kCampaignCommandSample +
-                "/drop_000*.csv\"}\n  - {name: second half, experiment: \"" + kCampaignCommandSample +
-                "/experiment.yaml\", recordings: \"" + kCampaignCommandSample +
-                "/drop_001*.csv\"}\ncoefficients: {refits: 20}\n");
+                kCampaignCommandSample + "/experiment.yaml\", recordings: \"" +
+                kCampaignCommandSample +
+                "/drop_000*.csv\"}\n  - {name: second half, experiment: \"" +
+                kCampaignCommandSample + "/experiment.yaml\", recordings: \"" +
+                kCampaignCommandSample + "/drop_001*.csv\"}\ncoefficients: {refits: 20}\n");
   const auto out = folder.path() / "out";
   const ProcessResult made =
       RunProgram({"campaign", file.string(), "--out", out.string()}, folder.path());

@@ -14,6 +14,8 @@ void AddOutFolder(CLI::App& verb, std::filesystem::path& out);
 void AddThreads(CLI::App& verb, int& threads);
 // --force.
 void AddForce(CLI::App& verb, bool& force);
+// --force-coefficients.
+void AddForceCoefficients(CLI::App& verb, bool& force);
 // --quiet of a verb with a progress bar.
 void AddQuiet(CLI::App& verb, bool& quiet);
 

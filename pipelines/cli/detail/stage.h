@@ -17,7 +17,8 @@ struct StageArguments {
   std::filesystem::path events;  // events.csv
   std::filesystem::path fit;     // fit.json
   std::filesystem::path out = "out";
-  bool tables = false;  // of `validate`: validation_table.csv, .md, .tex, .html
+  bool force_coefficients = false;  // of `identify`
+  bool tables = false;              // of `validate`: validation_table.csv, .md, .tex, .html
   SharedOptions shared;
 };
 

@@ -12,6 +12,7 @@ namespace {
 using test::MessageOf;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 constexpr double kInf = std::numeric_limits<double>::infinity();
@@ -125,9 +126,9 @@ TEST(FitResult, RoundTripsThroughJson) {
 
 TEST(FitResult, JsonHasThePublishedShape) {
   const std::string text = ToJson(Example());
-  EXPECT_THAT(
-      text, StartsWith(
-                "{\n  \"schema\": \"impactlab.fit/1\",\n  \"n_events\": 12,\n  \"rejected\": [\n"));
+  EXPECT_THAT(text, StartsWith("{\n  \"schema\": \"impactlab.fit/1\",\n  \"verdict\": "
+                               "\"not_tested\",\n  \"reason\": \"\",\n  "
+                               "\"withheld\": false,\n  \"n_events\": 12,\n  \"rejected\": [\n"));
   EXPECT_THAT(text, HasSubstr("\"mu_k\": {\n"));
   EXPECT_THAT(text, HasSubstr("\"upper95\": null"));
   EXPECT_THAT(text, HasSubstr("[null, 0.1]"));
@@ -283,6 +284,27 @@ TEST(FitResult, BriefReportSaysWhatMatters) {
   empty.fits.emplace_back();
   empty.fits[0].mu_k.name = "mu_k";
   EXPECT_THAT(empty.BriefReport(), HasSubstr("not known"));
+}
+
+TEST(FitResult, CarriesTheVerdictOfTheDataAndReadsFilesWithoutOne) {
+  FitResult result = Example();
+  result.verdict = {"does_not_close", "residual 46 % of the spin change", true};
+  const std::string text = ToJson(result);
+  const FitResult read = FitResultFromJson(text, "fit.json");
+  EXPECT_EQ(read.verdict.verdict, "does_not_close");
+  EXPECT_EQ(read.verdict.reason, result.verdict.reason);
+  EXPECT_TRUE(read.verdict.withheld);
+  EXPECT_THAT(result.BriefReport(), Not(HasSubstr("energetic")));
+  std::string earlier = text;
+  for (const char* key : {"verdict", "reason", "withheld"}) {
+    const auto from = earlier.find("  \"" + std::string(key) + "\": ");
+    earlier.erase(from, earlier.find('\n', from) + 1 - from);
+  }
+  EXPECT_EQ(FitResultFromJson(earlier, "fit.json").verdict.verdict, "not_tested");
+  std::string wrong = text;
+  wrong.replace(wrong.find("does_not_close"), 14, "shuts");
+  EXPECT_THAT(MessageOf<DataError>([&] { FitResultFromJson(wrong, "fit.json"); }),
+              HasSubstr("verdict: found \"shuts\""));
 }
 
 }  // namespace

@@ -1,0 +1,132 @@
+#include "reconstruction/audit/closure.h"
+
+#include <fmt/format.h>
+
+#include <Eigen/Core>
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "data/math/linear_algebra.h"
+#include "data/statistics/statistics.h"
+#include "reconstruction/audit/detail/evidence.h"
+
+namespace impactlab {
+namespace {
+
+using Eigen::Matrix3d;
+using Eigen::Vector3d;
+
+constexpr int kFewestImpacts = 3;
+constexpr double kLeftOut = 0.1;  // share of the impacts with the largest residuals
+
+// One impact: squares of residual, expected residual and spin change, and its chi-square.
+struct Residual {
+  double square = 0, expected = 0, change = 0, chi_square = 0;
+  int dof = 0;
+};
+
+Residual ResidualOf(const ImpactEvent& event, const Body& body) {
+  const Vector3d normal = event.contact.X_WF.linear().col(2);
+  const reconstruction::SpinResidual found = reconstruction::MomentumResidual(event, body, normal);
+  const Matrix3d seen =
+      Matrix3d::Identity() - event.unseen_axis_B * event.unseen_axis_B.transpose();
+  const Vector3d change = event.omega_plus - event.omega_minus;
+  const Vector3d e = seen * found.value;
+  const Matrix3d cov = seen * found.cov * seen;
+  Residual out;
+  out.square = e.squaredNorm();
+  out.expected = cov.trace();
+  out.change = body.planar ? change.y() * change.y()
+                           : (seen * event.X_WB.linear().transpose() * change).squaredNorm();
+  const SymmetricEigen axes = EigenOf(cov);
+  for (int k = 0; k < 3; ++k) {
+    if (!(axes.values(k) > 1e-9 * axes.values(2))) continue;
+    out.chi_square += std::pow(axes.vectors.col(k).dot(e), 2) / axes.values(k);
+    ++out.dof;
+  }
+  return out;
+}
+
+std::string Sentence(const ClosureVerdict& v, const ClosureOptions& options) {
+  const double share = 100 * v.share, limit = 100 * options.share;
+  switch (v.closure) {
+    case Closure::kCloses:
+      return fmt::format(
+          "angular momentum about the contact point closes: residual beyond noise {:.0f} % of the "
+          "spin change (limit {:.0f} %) over {} impacts",
+          share, limit, v.n);
+    case Closure::kDoesNotClose:
+      return fmt::format(
+          "these data are not of a rigid body of the declared inertia and shape in single impacts: "
+          "angular momentum about the contact point does not close, residual beyond noise {:.0f} % "
+          "of the spin change (limit {:.0f} %) over {} impacts",
+          share, limit, v.n);
+    case Closure::kNotTested:
+      break;
+  }
+  if (v.n < kFewestImpacts) {
+    return fmt::format(
+        "whether angular momentum closes was not tested: {} accepted impacts, at least {} are "
+        "needed",
+        v.n, kFewestImpacts);
+  }
+  if (!(v.noise_share > 0))
+    return "whether angular momentum closes cannot be tested: no change of spin was measured";
+  return fmt::format(
+      "whether angular momentum closes cannot be tested: the noise of the spin is {:.0f} % of its "
+      "change; measured spins would test it",
+      100 * v.noise_share);
+}
+
+}  // namespace
+
+ClosureVerdict JudgeClosure(std::span<const ImpactEvent> events, const Body& body,
+                            const ClosureOptions& options) {
+  std::vector<Residual> residuals;
+  for (const ImpactEvent& event : events) {
+    const bool finite = event.X_WB.matrix().allFinite() && event.v_minus.allFinite() &&
+                        event.v_plus.allFinite() && event.omega_minus.allFinite() &&
+                        event.omega_plus.allFinite() && event.cov.allFinite();
+    if (event.accepted && finite) residuals.push_back(ResidualOf(event, body));
+  }
+  ClosureVerdict verdict;
+  verdict.n = static_cast<int>(residuals.size());
+  const auto finish = [&] {
+    verdict.text = Sentence(verdict, options);
+    return verdict;
+  };
+  if (verdict.n < kFewestImpacts) return finish();
+  std::sort(residuals.begin(), residuals.end(),
+            [](const Residual& a, const Residual& b) { return a.square < b.square; });
+  residuals.resize(residuals.size() - static_cast<std::size_t>(kLeftOut * verdict.n));
+  Residual sum;
+  for (const Residual& r : residuals) {
+    sum.square += r.square, sum.expected += r.expected, sum.change += r.change;
+    sum.chi_square += r.chi_square, sum.dof += r.dof;
+  }
+  if (!(sum.change > 0) || sum.dof == 0) return finish();
+  verdict.share = std::sqrt(std::max(0.0, sum.square - sum.expected) / sum.change);
+  verdict.noise_share = std::sqrt(sum.expected / sum.change);
+  verdict.probability = 1 - ChiSquareCdf(sum.chi_square, sum.dof);
+  if (verdict.share > options.share && verdict.probability < options.probability) {
+    verdict.closure = Closure::kDoesNotClose;
+  } else if (verdict.noise_share <= options.share) {
+    verdict.closure = Closure::kCloses;
+  }
+  return finish();
+}
+
+const char* ClosureWord(Closure closure) {
+  switch (closure) {
+    case Closure::kCloses:
+      return "closes";
+    case Closure::kDoesNotClose:
+      return "does_not_close";
+    case Closure::kNotTested:
+      break;
+  }
+  return "not_tested";
+}
+
+}  // namespace impactlab

@@ -1,0 +1,188 @@
+// Coefficients stand only where the data are of the declared body: the verdict of a run and the
+// commands that follow it.
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <sstream>
+#include <string>
+
+#include "data/files/fit_result.h"
+#include "tests/support/process.h"
+
+namespace impactlab::test {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+const std::filesystem::path kVerdictSample =
+    std::filesystem::path(IMPACTLAB_SOURCE_DIR) / "data/sample";
+
+// The sample beside an experiment file with `from` replaced by `to`.
+std::filesystem::path ChangedSample(const std::filesystem::path& folder, const std::string& from,
+                                    const std::string& to) {
+  std::string text = ReadText(kVerdictSample / "experiment.yaml");
+  const auto replace = [&text](const std::string& a, const std::string& b) {
+    const auto at = text.find(a);
+    ASSERT_NE(at, std::string::npos) << a;
+    text.replace(at, a.size(), b);
+  };
+  replace("drop_*.csv", (kVerdictSample / "drop_*.csv").string());
+  replace("bootstrap: 200", "bootstrap: 0");
+  replace("grid: 41", "grid: 0");
+  replace(from, to);
+  const auto file = folder / "changed.yaml";
+  WriteText(file, text);
+  return file;
+}
+
+FitResult FitIn(const std::filesystem::path& folder) {
+  return FitResultFromJson(ReadText(folder / "fit.json"), "fit.json");
+}
+
+const std::string kInertia = "inertia_kg_m2: 0.00011999999999999999";
+
+TEST(DataVerdict, AWrongInertiaWithholdsCoefficientsInEveryCommand) {
+  const ScratchFolder scratch("verdict");
+  const auto file = ChangedSample(scratch.path(), kInertia, "inertia_kg_m2: 0.00024");
+  const std::string out = scratch.path() / "run";
+  // Tables of an earlier run do not stay beside coefficients that are withheld.
+  ASSERT_EQ(RunProgram({"run", (kVerdictSample / "experiment.yaml").string(), "--out", out,
+                        "--quiet", "--no-report"},
+                       scratch.path())
+                .code,
+            0);
+  ASSERT_TRUE(std::filesystem::exists(out + "/law_comparison.csv"));
+  const ProcessResult run = RunProgram(
+      {"run", file.string(), "--out", out, "--require", "mu_k>=0.01", "--require", "closes>=1"},
+      scratch.path());
+  EXPECT_EQ(run.code, 3);
+  EXPECT_THAT(run.out, AllOf(HasSubstr("verdict     does not close"), Not(HasSubstr("mu_k"))));
+  EXPECT_THAT(run.err, AllOf(HasSubstr("not of a rigid body of the declared inertia and shape"),
+                             HasSubstr("coefficients are withheld (--force-coefficients"),
+                             HasSubstr("mu_k>=0.01 is not met: mu_k could not be determined"),
+                             HasSubstr("closes>=1 is not met: closes = 0")));
+  const FitResult fit = FitIn(out);
+  EXPECT_EQ(fit.verdict.verdict, "does_not_close");
+  EXPECT_TRUE(fit.verdict.withheld);
+  ASSERT_EQ(fit.fits.size(), 3u);
+  for (const LawFit& law : fit.fits)
+    for (const ParameterEstimate& p : ListParameters(law)) {
+      EXPECT_TRUE(std::isnan(p.value)) << law.law;
+      EXPECT_FALSE(p.identifiable);
+      EXPECT_EQ(p.reason, fit.verdict.reason);
+    }
+  EXPECT_THAT(ReadText(out + "/fit.json"), HasSubstr("\"value\": null"));
+  for (const char* name : {"validation.csv", "law_comparison.csv", "models.csv", "intervals.csv"})
+    EXPECT_FALSE(std::filesystem::exists(out + "/" + name)) << name;
+  EXPECT_THAT(ReadText(out + "/report.html"), HasSubstr("Coefficients are withheld"));
+  EXPECT_THAT(ReadText(out + "/report.html"), Not(HasSubstr("No frame error was found")));
+  EXPECT_THAT(ReadText(out + "/audit.json"), HasSubstr("\"verdict\":\"does_not_close\""));
+
+  const std::string events = out + "/events.csv", predicted = scratch.path() / "stage";
+  for (const char* verb : {"predict", "validate"}) {
+    const ProcessResult refused = RunProgram(
+        {verb, file.string(), "--events", events, "--fit", out + "/fit.json", "--out", predicted},
+        scratch.path());
+    EXPECT_EQ(refused.code, 3) << verb;
+    EXPECT_THAT(refused.err, HasSubstr("fit.json: ")) << verb;
+    EXPECT_THAT(refused.err, HasSubstr("coefficients are withheld")) << verb;
+  }
+  const ProcessResult identified = RunProgram(
+      {"identify", file.string(), "--events", events, "--out", predicted}, scratch.path());
+  EXPECT_EQ(identified.code, 3);
+  EXPECT_TRUE(FitIn(predicted).verdict.withheld);
+
+  WriteText(scratch.path() / "campaign.yaml",
+            "schema: impactlab.campaign/1\nmembers:\n  - {name: sound, experiment: \"" +
+                (kVerdictSample / "experiment.yaml").string() + "\"}\n  - {name: other, run: \"" +
+                out + "\"}\ncoefficients: {refits: 0}\n");
+  const ProcessResult campaign =
+      RunProgram({"campaign", (scratch.path() / "campaign.yaml").string(), "--out",
+                  (scratch.path() / "campaign").string(), "--quiet"},
+                 scratch.path());
+  EXPECT_EQ(campaign.code, 0) << campaign.err;
+  EXPECT_THAT(ReadText(scratch.path() / "campaign/members.csv"),
+              HasSubstr("coefficients are withheld"));
+}
+
+TEST(DataVerdict, ForcedCoefficientsAreGivenWithTheVerdictBesideThem) {
+  const ScratchFolder scratch("verdict forced");
+  const auto file = ChangedSample(scratch.path(), kInertia, "inertia_kg_m2: 0.00024");
+  const std::string out = scratch.path() / "run";
+  const ProcessResult run =
+      RunProgram({"run", file.string(), "--out", out, "--force-coefficients"}, scratch.path());
+  EXPECT_EQ(run.code, 0) << run.err;
+  EXPECT_THAT(run.out, AllOf(HasSubstr("verdict     does not close"), HasSubstr("mu_k")));
+  const FitResult fit = FitIn(out);
+  EXPECT_EQ(fit.verdict.verdict, "does_not_close");
+  EXPECT_FALSE(fit.verdict.withheld);
+  EXPECT_TRUE(std::isfinite(fit.fits.at(0).e.value));
+  EXPECT_THAT(ReadText(out + "/report.html"), HasSubstr("coefficients below were forced"));
+}
+
+TEST(DataVerdict, SoundDataCloseAndMirroredOnesCloseAfterTheirCorrection) {
+  const ScratchFolder scratch("verdict sound");
+  const std::string out = scratch.path() / "run";
+  const auto sound = ChangedSample(scratch.path(), "seed: 7", "seed: 8");
+  ASSERT_EQ(RunProgram({"run", sound.string(), "--out", out, "--no-report"}, scratch.path()).code,
+            0);
+  EXPECT_EQ(FitIn(out).verdict.verdict, "closes");
+  // The same recordings with x of the other sign.
+  for (int i = 1; i <= 24; ++i) {
+    const std::string name = fmt::format("drop_{:04d}.csv", i);
+    if (!std::filesystem::exists(kVerdictSample / name)) continue;
+    std::string mirrored;
+    std::istringstream lines(ReadText(kVerdictSample / name));
+    for (std::string line; std::getline(lines, line);) {
+      const auto at = line.find(',') + 1;
+      if (std::isdigit(static_cast<unsigned char>(line[0])))
+        line = line[at] == '-' ? line.substr(0, at) + line.substr(at + 1)
+                               : line.substr(0, at) + "-" + line.substr(at);
+      mirrored += line + "\n";
+    }
+    WriteText(scratch.path() / "mirrored" / name, mirrored);
+  }
+  const std::string recordings = scratch.path() / "mirrored/drop_*.csv";
+  const ProcessResult run =
+      RunProgram({"run", sound.string(), "--recordings", recordings, "--out", out, "--no-report"},
+                 scratch.path());
+  EXPECT_EQ(run.code, 0) << run.err;
+  EXPECT_EQ(FitIn(out).verdict.verdict, "closes_after_correction") << run.out;
+  EXPECT_THAT(FitIn(out).verdict.reason, HasSubstr("without the correction of mirrored"));
+  // Where the experiment file does not allow the correction, nothing stands.
+  const auto forbidden = ChangedSample(scratch.path(), "apply: all", "apply: []");
+  const ProcessResult refused = RunProgram(
+      {"run", forbidden.string(), "--recordings", recordings, "--out", out, "--no-report"},
+      scratch.path());
+  EXPECT_EQ(refused.code, 3);
+  EXPECT_THAT(refused.err, HasSubstr("names mirrored, which audit.apply"));
+}
+
+TEST(DataVerdict, WhereNothingIsAcceptedTheExitCodeIsThreeWithWhatWasSeenAndTheCure) {
+  const ScratchFolder scratch("nothing found");
+  const std::string out = scratch.path() / "run";
+  const auto low = ChangedSample(scratch.path(), "offset_m: 0", "offset_m: -0.03");
+  const ProcessResult run =
+      RunProgram({"run", low.string(), "--out", out, "--bounces", "8"}, scratch.path());
+  EXPECT_EQ(run.code, 3);
+  EXPECT_THAT(run.err, AllOf(HasSubstr("no impact was accepted"), HasSubstr("mm higher than"),
+                             HasSubstr("floor: {offset_m: ")));
+  EXPECT_THAT(run.out, AllOf(HasSubstr("cause       the floor is"), Not(HasSubstr("mu_k"))));
+  const std::string page = ReadText(out + "/report.html");
+  EXPECT_THAT(page, AllOf(HasSubstr("The floor is"), Not(HasSubstr("at most 1.000"))));
+  EXPECT_THAT(ReadText(out + "/audit.json"), HasSubstr("\"diagnosis\": {"));
+  // The line that is offered cures it.
+  const auto at = run.err.find("offset_m: ");
+  const std::string cure = run.err.substr(at, run.err.find('}', at) - at);
+  const auto cured = ChangedSample(scratch.path(), "offset_m: 0", cure);
+  EXPECT_EQ(RunProgram({"run", cured.string(), "--out", out, "--no-report"}, scratch.path()).code,
+            0);
+}
+
+}  // namespace
+}  // namespace impactlab::test
