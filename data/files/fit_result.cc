@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "data/base/error.h"
+#include "data/files/restitution_law.h"
 #include "data/files/text.h"
 
 namespace impactlab {
@@ -252,9 +253,9 @@ Json FromLaw(const LawFit& fit) {
 
 LawFit ToLaw(const Place& place) {
   LawFit fit;
-  fit.law = place["law"].Choice({"newton", "poisson", "energetic"});
-  const std::string own = fit.law == "newton" ? "e_n" : fit.law == "poisson" ? "e_p" : "e_star";
-  const std::vector<std::string> known = {"mu_k", own, "mu_s"};
+  fit.law = place["law"].Choice(RestitutionLawWords());
+  const std::vector<std::string> known = {"mu_k", CoefficientName(*RestitutionLawOf(fit.law)),
+                                          "mu_s"};
   // Covariances and influences are read by position: their order is that of the parameters.
   std::size_t next = 0;
   for (const auto& [name, entry] : place["parameters"].Entries(true)) {

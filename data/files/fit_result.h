@@ -44,9 +44,9 @@ struct EventInfluence {
 // Coefficients of one law fitted to all accepted events. Rows of the covariances, shifts of the
 // influences and `sd_bootstrap` stand in the order of ListParameters: mu_k, e, then mu_s.
 struct LawFit {
-  std::string law;         // "newton", "poisson", "energetic"
+  std::string law;         // its word, data/files/restitution_law.h
   ParameterEstimate mu_k;  // kinetic friction; without a name where it was not estimated
-  ParameterEstimate e;     // restitution, named e_n, e_p or e_star by the law; likewise
+  ParameterEstimate e;     // restitution, named by the law; likewise
   std::optional<ParameterEstimate> mu_s;  // static friction, where it was fitted
   Eigen::MatrixXd covariance;             // of the parameters, total
   Eigen::MatrixXd covariance_noise_only;

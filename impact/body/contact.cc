@@ -17,28 +17,4 @@ bool IsPlanar(const ContactState& contact) {
   return std::abs(v.y()) <= kRelative * v.cwiseAbs().maxCoeff() && coupling <= kRelative * scale_A;
 }
 
-const char* LawName(RestitutionLaw law) {
-  switch (law) {
-    case RestitutionLaw::kNewton:
-      return "newton";
-    case RestitutionLaw::kPoisson:
-      return "poisson";
-    case RestitutionLaw::kEnergetic:
-      return "energetic";
-  }
-  return "unknown";
-}
-
-const char* CoefficientName(RestitutionLaw law) {
-  switch (law) {
-    case RestitutionLaw::kNewton:
-      return "e_n";
-    case RestitutionLaw::kPoisson:
-      return "e_p";
-    case RestitutionLaw::kEnergetic:
-      return "e_star";
-  }
-  return "unknown";
-}
-
 }  // namespace impactlab

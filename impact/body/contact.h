@@ -6,6 +6,8 @@
 #include <Eigen/Core>
 #include <Eigen/Geometry>
 
+#include "data/files/restitution_law.h"
+
 namespace impactlab {
 
 // What a single-contact law needs to know of the bodies that meet.
@@ -20,13 +22,6 @@ struct ContactState {
 
 // True when the motion stays in the x-n plane of F: v_y = 0 and A_xy = A_yn = 0 (relative 1e-12).
 bool IsPlanar(const ContactState& contact);
-
-enum class RestitutionLaw { kNewton, kPoisson, kEnergetic };
-
-// Name used in files: "newton", "poisson", "energetic".
-const char* LawName(RestitutionLaw law);
-// Name of the coefficient in files: "e_n", "e_p", "e_star".
-const char* CoefficientName(RestitutionLaw law);
 
 // Restitution and friction of one contact, for every law: `e` stands for e*, e_p or e_n, as each
 // law reads it.

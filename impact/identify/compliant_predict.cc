@@ -5,8 +5,11 @@
 #include <Eigen/Eigenvalues>
 #include <boost/math/tools/roots.hpp>
 #include <cmath>
+#include <string>
+#include <vector>
 
 #include "data/base/error.h"
+#include "data/files/text.h"
 #include "impact/identify/impulse_predict.h"
 #include "impact/law/planar_differences.h"
 
@@ -61,9 +64,12 @@ CompliantModel CompliantWith(CompliantLaw law, double e, double A_nn, double spe
     model.damping = HuntCrossleyDamping(e, speed);
     return model;
   }
-  if (law != CompliantLaw::kSpringDashpot)
-    throw ConfigError(fmt::format(
-        "compliant contact: found {}, allowed hunt_crossley, spring_dashpot", LawName(law)));
+  if (law != CompliantLaw::kSpringDashpot) {
+    std::vector<std::string> allowed;
+    for (const CompliantLaw known : kValidatedCompliantLaws) allowed.emplace_back(LawName(known));
+    throw ConfigError(
+        fmt::format("compliant contact: found {}, allowed {}", LawName(law), JoinNames(allowed)));
+  }
   const double critical = 2 / std::sqrt(A_nn);  // c at which zeta is 1
   const auto excess = [&](double zeta) {
     model.damping = zeta * critical;
@@ -99,8 +105,9 @@ std::optional<CompliantPrediction> Predict(const ImpactEvent& event, const Body&
                                            CompliantLaw law, const LawFit& energetic,
                                            double reference_speed) {
   if (energetic.law != LawName(RestitutionLaw::kEnergetic))
-    throw ConfigError(fmt::format("{}: found coefficients of '{}', allowed: those of energetic",
-                                  LawName(law), energetic.law));
+    throw ConfigError(fmt::format("{}: found coefficients of '{}', allowed: those of {}",
+                                  LawName(law), energetic.law,
+                                  LawName(RestitutionLaw::kEnergetic)));
   const std::optional<PlanarContact> contact = PlanarPart(event.contact);
   if (!contact || !energetic.fitted()) return std::nullopt;
   const double mu = energetic.mu_k.value, e = energetic.e.value;

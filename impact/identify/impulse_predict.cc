@@ -24,9 +24,9 @@ ImpactDerivatives Differentiate(const PlanarContact& contact, const ImpulseModel
 
 std::optional<ImpulsePrediction> Predict(const ImpactEvent& event, const Body& body, ImpulseLaw law,
                                          const LawFit& newton) {
-  if (newton.law != LawName(RestitutionLaw::kNewton))
-    throw ConfigError(fmt::format("{}'s law: found coefficients of '{}', allowed: those of newton",
-                                  LawName(law), newton.law));
+  if (newton.law != LawName(kImpulseRestitution))
+    throw ConfigError(fmt::format("{}'s law: found coefficients of '{}', allowed: those of {}",
+                                  LawName(law), newton.law, LawName(kImpulseRestitution)));
   const std::optional<PlanarContact> contact = PlanarPart(event.contact);
   if (!contact || !newton.fitted()) return std::nullopt;
   const double mu = newton.mu_k.value, e = newton.e.value;

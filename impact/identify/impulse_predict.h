@@ -15,10 +15,6 @@
 
 namespace impactlab {
 
-// The laws that a validation sets beside Newton's: the corrected ones.
-inline constexpr ImpulseLaw kValidatedImpulseLaws[] = {ImpulseLaw::kBrach, ImpulseLaw::kWhittaker,
-                                                       ImpulseLaw::kSmith};
-
 // d J_F by the columns of ImpactDerivatives, those of mu_s 0; J_F and v_plus_F filled.
 ImpactDerivatives Differentiate(const PlanarContact& contact, const ImpulseModel& model);
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "data/base/error.h"
+#include "data/files/text.h"
 #include "impact/identify/detail/event_residual.h"
 #include "impact/identify/identify.h"
 #include "impact/identify/impulse_predict.h"
@@ -11,13 +12,11 @@
 namespace impactlab {
 
 ImpactModel ModelOf(const LawFit& fit) {
+  const std::optional<RestitutionLaw> law = RestitutionLawOf(fit.law);
+  if (!law)
+    throw ConfigError("law: found '" + fit.law + "', allowed: " + JoinNames(RestitutionLawWords()));
   ImpactModel model;
-  for (RestitutionLaw law :
-       {RestitutionLaw::kNewton, RestitutionLaw::kPoisson, RestitutionLaw::kEnergetic}) {
-    if (fit.law == LawName(law)) model.law = law;
-  }
-  if (fit.law != LawName(model.law))
-    throw ConfigError("law: found '" + fit.law + "', allowed: newton, poisson, energetic");
+  model.law = *law;
   if (!fit.fitted())
     throw ConfigError("fit of law '" + fit.law +
                       "': found fewer than two parameters, allowed: mu_k and e");

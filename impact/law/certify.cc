@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "data/files/text.h"
+#include "impact/law/detail/restitution_end.h"
 #include "impact/law/detail/slip_quadrature.h"
 
 namespace impactlab {
@@ -276,25 +277,17 @@ class Judge {
     for (const PathPoint& point : points_) {
       if (point.event == PathEvent::kCompressionEnds) J_c = point.J_F.z();
     }
-    const double e = model_.e;
-    switch (model_.law) {
-      case RestitutionLaw::kNewton:
-        Report("restitution", std::abs(end_.v_F.z() + e * contact_.v_minus_F.z()) / scale_.v,
-               kLimit);
-        break;
-      case RestitutionLaw::kPoisson:
-        Report("restitution", std::abs(outcome_.J_F.z() - (1 + e) * J_c) / outcome_.J_F.z(),
-               kLimit);
-        break;
-      case RestitutionLaw::kEnergetic:
-        // A grazing impact's compression is a small part of the work done, and known to that scale
-        // only.
-        Report("restitution",
-               std::abs(work_n_ - work_n_c_ + e * e * work_n_c_) /
-                   (std::abs(work_n_c_) + 0.01 * scale_.work),
-               kLimit);
-        break;
-    }
+    const impact::FinishedPath path = {.e = model_.e,
+                                       .vn_minus = contact_.v_minus_F.z(),
+                                       .vn_plus = end_.v_F.z(),
+                                       .J_c = J_c,
+                                       .J_n = outcome_.J_F.z(),
+                                       .W_c = work_n_c_,
+                                       .W_r = work_n_ - work_n_c_,
+                                       .speed = scale_.v,
+                                       .work = scale_.work};
+    Report("restitution", impact::VisitEnd(model_.law, [&](auto end) { return end.Misfit(path); }),
+           kLimit);
   }
 
   void CheckCase() {

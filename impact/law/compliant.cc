@@ -167,22 +167,6 @@ void Require(bool ok, const char* name, double value, const char* allowed) {
 
 }  // namespace
 
-const char* LawName(CompliantLaw law) {
-  switch (law) {
-    case CompliantLaw::kSpringDashpot:
-      return "spring_dashpot";
-    case CompliantLaw::kHertz:
-      return "hertz";
-    case CompliantLaw::kHysteresis:
-      return "hertz_hysteresis";
-    case CompliantLaw::kHuntCrossley:
-      return "hunt_crossley";
-    case CompliantLaw::kMaxwell:
-      return "maxwell";
-  }
-  return "unknown";
-}
-
 void CheckModel(const CompliantModel& model) {
   Require(model.stiffness > 0 && std::isfinite(model.stiffness), "stiffness", model.stiffness,
           "a finite number above 0");

@@ -17,15 +17,47 @@
 // of the difference at frozen configuration is a difference between models.
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
+#include "data/base/enum_rows.h"
 #include "impact/body/planar_contact.h"
 #include "impact/law/solve.h"
 
 namespace impactlab {
 
 enum class CompliantLaw { kSpringDashpot, kHertz, kHysteresis, kHuntCrossley, kMaxwell };
-const char* LawName(CompliantLaw law);
+
+struct CompliantLawInfo {
+  CompliantLaw law;
+  const char* word;    // in files
+  const char* title;   // on pages, before "contact"
+  const char* phrase;  // in sentences
+};
+
+inline constexpr auto kCompliantLaws = std::to_array<CompliantLawInfo>(
+    {{.law = CompliantLaw::kSpringDashpot,
+      .word = "spring_dashpot",
+      .title = "Spring-dashpot",
+      .phrase = "the spring-dashpot"},
+     {.law = CompliantLaw::kHertz, .word = "hertz", .title = "Hertz", .phrase = "Hertz's contact"},
+     {.law = CompliantLaw::kHysteresis,
+      .word = "hertz_hysteresis",
+      .title = "Hertz hysteresis",
+      .phrase = "Hertz's contact with hysteresis"},
+     {.law = CompliantLaw::kHuntCrossley,
+      .word = "hunt_crossley",
+      .title = "Hunt\u2013Crossley",
+      .phrase = "Hunt and Crossley's contact"},
+     {.law = CompliantLaw::kMaxwell,
+      .word = "maxwell",
+      .title = "Maxwell",
+      .phrase = "Maxwell's element"}});
+static_assert(EveryValueHasItsRow<&CompliantLawInfo::law>(kCompliantLaws));
+
+constexpr const CompliantLawInfo& InfoOf(CompliantLaw law) { return RowOf(kCompliantLaws, law); }
+// Name used in files.
+constexpr const char* LawName(CompliantLaw law) { return InfoOf(law).word; }
 
 struct CompliantModel {
   CompliantLaw law = CompliantLaw::kHuntCrossley;

@@ -22,12 +22,14 @@ std::string Invalid(const PlanarContact& p, const ImpulseModel& model) {
                        p.A_nn, p.v_t, p.v_n);
   if (!(p.A_tt > 0 && p.A_nn > 0 && p.Determinant() > 1e-13 * p.A_tt * p.A_nn))
     return fmt::format("A = [[{}, {}], [., {}]] is not positive definite", p.A_tt, p.A_tn, p.A_nn);
-  if (!(model.e >= 0 && model.e <= 1)) return fmt::format("e_n is {}, must be in [0, 1]", model.e);
+  if (!(model.e >= 0 && model.e <= 1))
+    return fmt::format("{} is {}, must be in [0, 1]", CoefficientName(kImpulseRestitution),
+                       model.e);
   if (!(model.mu_k >= 0 && std::isfinite(model.mu_k)))
     return fmt::format("mu is {}, must be finite and >= 0", model.mu_k);
   if (!(model.e_t >= -1 && model.e_t <= 1))
     return fmt::format("e_t is {}, must be in [-1, 1]", model.e_t);
-  if (model.e_t != 0 && model.law != ImpulseLaw::kWhittaker)
+  if (model.e_t != 0 && !InfoOf(model.law).tangential)
     return fmt::format(
         "e_t is {}: only Whittaker's law knows a tangential restitution, {} has none", model.e_t,
         LawName(model.law));
@@ -67,7 +69,7 @@ double SmithShare(double before, double after) {
 }
 
 double SmithRatio(const PlanarContact& p, const ImpulseModel& model, std::string& bound) {
-  bound = "smith";
+  bound = LawName(ImpulseLaw::kSmith);
   const double mu = model.mu_k;
   if (p.v_t == 0) {
     // 0/0 at rest: Coulomb's law, any share of friction that holds.
@@ -102,20 +104,6 @@ double BrachRatio(const PlanarContact& p, const ImpulseModel& model, std::string
 }
 
 }  // namespace
-
-const char* LawName(ImpulseLaw law) {
-  switch (law) {
-    case ImpulseLaw::kWhittaker:
-      return "whittaker";
-    case ImpulseLaw::kSmith:
-      return "smith";
-    case ImpulseLaw::kBrach:
-      return "brach";
-    case ImpulseLaw::kBrachPrinted:
-      return "brach_printed";
-  }
-  return "unknown";
-}
 
 ImpulseOutcome ApplyRatio(const PlanarContact& p, double e_n, double u) {
   ImpulseOutcome out;

@@ -21,18 +21,66 @@
 // sgn(u_M) wherever u_M can be reached. The printed choice stays as kBrachPrinted, for fig. 3.11
 // and its switch at v_t = 0.6421.
 
+#include <array>
 #include <string>
 #include <vector>
 
+#include "data/base/enum_rows.h"
 #include "impact/body/planar_contact.h"
 #include "impact/law/certify.h"
 #include "impact/law/solve.h"
 
 namespace impactlab {
 
-enum class ImpulseLaw { kWhittaker, kSmith, kBrach, kBrachPrinted };
-// Name used in files: "whittaker", "smith", "brach", "brach_printed".
-const char* LawName(ImpulseLaw law);
+enum class ImpulseLaw { kBrach, kWhittaker, kSmith, kBrachPrinted };
+
+struct ImpulseLawInfo {
+  ImpulseLaw law;
+  const char* word;   // in files
+  const char* title;  // on pages
+  const char* owner;  // before "law", in sentences
+  // how it sets the impulse ratio u
+  const char* rule;
+  bool tangential;  // reads e_t
+  bool listed;      // stands beside the others; the rest is asked for by its word
+};
+
+inline constexpr auto kImpulseLaws = std::to_array<ImpulseLawInfo>(
+    {{.law = ImpulseLaw::kBrach,
+      .word = "brach",
+      .title = "Brach",
+      .owner = "Brach's",
+      .rule = "the least of mu, the ratio that stops slip and the one that keeps the energy",
+      .tangential = false,
+      .listed = true},
+     {.law = ImpulseLaw::kWhittaker,
+      .word = "whittaker",
+      .title = "Whittaker",
+      .owner = "Whittaker's",
+      .rule = "v_t+ = -e_t v_t- as far as mu allows",
+      .tangential = true,
+      .listed = true},
+     {.law = ImpulseLaw::kSmith,
+      .word = "smith",
+      .title = "Smith",
+      .owner = "Smith's",
+      .rule = "mu times a mean of the slip before and after",
+      .tangential = false,
+      .listed = true},
+     {.law = ImpulseLaw::kBrachPrinted,
+      .word = "brach_printed",
+      .title = "brach_printed",
+      .owner = "the brach_printed",
+      .rule = "the selection as the Bristol thesis prints it",
+      .tangential = false,
+      .listed = false}});
+static_assert(EveryValueHasItsRow<&ImpulseLawInfo::law>(kImpulseLaws));
+
+constexpr const ImpulseLawInfo& InfoOf(ImpulseLaw law) { return RowOf(kImpulseLaws, law); }
+// Name used in files.
+constexpr const char* LawName(ImpulseLaw law) { return InfoOf(law).word; }
+// The law of restitution whose coefficient these laws read.
+inline constexpr RestitutionLaw kImpulseRestitution = RestitutionLaw::kNewton;
 
 // Newton's coefficient `e` and mu_k; mu_s is not read. e_t of Whittaker's law, in [-1, 1]: 0
 // sticks, 1 reverses the slip, -1 leaves it.

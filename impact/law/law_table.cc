@@ -5,8 +5,6 @@
 #include <optional>
 #include <stdexcept>
 
-#include "impact/law/impulse_law.h"
-
 namespace impactlab {
 namespace {
 
@@ -45,7 +43,7 @@ LawOutcome WithoutPath(ImpulseLaw law, const ContactState& contact, const Coeffi
     return out;
   }
   ImpulseModel model{c, law};
-  if (law != ImpulseLaw::kWhittaker) model.e_t = 0;
+  if (!InfoOf(law).tangential) model.e_t = 0;
   const ImpulseOutcome outcome = ApplyImpulseLaw(*planar, model);
   out.status = outcome.status;
   out.reason = outcome.reason;
@@ -59,25 +57,69 @@ LawOutcome WithoutPath(ImpulseLaw law, const ContactState& contact, const Coeffi
 
 }  // namespace
 
+const std::vector<PredictionLaw>& PredictionLaws() {
+  static const std::vector<PredictionLaw> laws = [] {
+    std::vector<PredictionLaw> out;
+    for (const RestitutionLaw law : RestitutionLawsReferenceFirst())
+      out.push_back({.word = LawName(law), .rule = InfoOf(law).rule, .path = law, .e = law});
+    for (const ImpulseLawInfo& row : kImpulseLaws)
+      out.push_back({.word = row.word,
+                     .rule = row.rule,
+                     .impulse = row.law,
+                     .e = kImpulseRestitution,
+                     .spatial = false,
+                     .static_friction = false,
+                     .signed_e_t = row.tangential,
+                     .listed = row.listed});
+    return out;
+  }();
+  return laws;
+}
+
 const std::vector<std::string>& LawNames() {
-  static const std::vector<std::string> names = {"energetic", "poisson",   "newton",
-                                                 "brach",     "whittaker", "smith"};
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> out;
+    for (const PredictionLaw& law : PredictionLaws())
+      if (law.listed) out.push_back(law.word);
+    return out;
+  }();
   return names;
+}
+
+std::vector<std::string> SpatialLawNames() {
+  std::vector<std::string> names;
+  for (const PredictionLaw& law : PredictionLaws())
+    if (law.spatial) names.push_back(law.word);
+  return names;
+}
+
+std::vector<std::string> AllLawNames() {
+  std::vector<std::string> names;
+  for (const PredictionLaw& law : PredictionLaws()) names.push_back(law.word);
+  return names;
+}
+
+std::string RestitutionInWords() {
+  std::string out;
+  for (const RestitutionLaw law : RestitutionLawsReferenceFirst()) {
+    if (law == kImpulseRestitution) continue;
+    const RestitutionLawInfo& row = InfoOf(law);
+    out += std::string(row.symbol) + " of " + row.owner + (out.empty() ? " law, " : ", ");
+  }
+  return out + InfoOf(kImpulseRestitution).symbol + " of the others";
 }
 
 LawOutcome Predict(std::string_view law, const ContactState& contact,
                    const Coefficients& coefficients, bool certify) {
-  std::optional<LawOutcome> out;
-  for (const RestitutionLaw path :
-       {RestitutionLaw::kEnergetic, RestitutionLaw::kPoisson, RestitutionLaw::kNewton})
-    if (law == LawName(path)) out = WithPath(path, contact, coefficients, certify);
-  for (const ImpulseLaw ratio :
-       {ImpulseLaw::kBrach, ImpulseLaw::kWhittaker, ImpulseLaw::kSmith, ImpulseLaw::kBrachPrinted})
-    if (law == LawName(ratio)) out = WithoutPath(ratio, contact, coefficients, certify);
-  if (!out) throw std::invalid_argument("no law is called " + std::string(law));
-  out->law = law;
-  if (out->usable()) AddEnergy(contact, *out);
-  return *out;
+  const std::vector<PredictionLaw>& laws = PredictionLaws();
+  const auto row = std::find_if(laws.begin(), laws.end(),
+                                [&](const PredictionLaw& known) { return law == known.word; });
+  if (row == laws.end()) throw std::invalid_argument("no law is called " + std::string(law));
+  LawOutcome out = row->path ? WithPath(*row->path, contact, coefficients, certify)
+                             : WithoutPath(*row->impulse, contact, coefficients, certify);
+  out.law = law;
+  if (out.usable()) AddEnergy(contact, out);
+  return out;
 }
 
 std::vector<LawOutcome> PredictAll(const ContactState& contact, const Coefficients& coefficients) {

@@ -1,12 +1,14 @@
 #pragma once
 // One state, any law by its name: what tables and maps of several laws side by side are made of.
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "impact/body/contact.h"
 #include "impact/law/certify.h"
+#include "impact/law/impulse_law.h"
 #include "impact/law/solve.h"
 
 namespace impactlab {
@@ -30,12 +32,31 @@ struct LawOutcome {
   bool usable() const { return status == SolveStatus::kOk || status == SolveStatus::kNoApproach; }
 };
 
-// "energetic", "poisson", "newton" (exact paths, planar and spatial), "brach", "whittaker", "smith"
-// (planar). `Predict` also knows "brach_printed", the selection as the Bristol thesis prints it.
-const std::vector<std::string>& LawNames();
+// A law that `Predict` knows: one of restitution with the exact path, or one that names the impulse
+// of the whole impact.
+struct PredictionLaw {
+  std::string word;                         // in files
+  std::string rule;                         // what an impact does by it
+  std::optional<RestitutionLaw> path = {};  // followed by Solve
+  std::optional<ImpulseLaw> impulse = {};   // applied by ApplyImpulseLaw
+  RestitutionLaw e = kReferenceLaw;         // whose coefficient it reads
+  bool spatial = true;                      // solves impacts in space; all solve planar ones
+  bool static_friction = true;              // reads mu_s
+  bool signed_e_t = false;                  // reads e_t below 0
+  bool listed = true;                       // else it is asked for by its word alone
+};
 
-// `law` must be one of these; std::invalid_argument otherwise. Bad numbers are a status with a
-// reason, as in `Solve`.
+// Made of the tables of both kinds: exact paths, the reference law first, then impulse laws.
+const std::vector<PredictionLaw>& PredictionLaws();
+// Words of all that are listed, of those that solve impacts in space, and of all.
+const std::vector<std::string>& LawNames();
+std::vector<std::string> SpatialLawNames();
+std::vector<std::string> AllLawNames();
+// How the laws read `e`: "e* of the energetic law, e_p of Poisson's, e_n of the others".
+std::string RestitutionInWords();
+
+// `law` must be one of AllLawNames(); std::invalid_argument otherwise. Bad numbers are a status
+// with a reason, as in `Solve`.
 LawOutcome Predict(std::string_view law, const ContactState& contact,
                    const Coefficients& coefficients, bool certify = true);
 // All laws, in the order of LawNames().

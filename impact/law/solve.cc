@@ -69,10 +69,8 @@ std::string Invalid(const ContactState& contact, const ImpactModel& model) {
   }
   if (!(model.e_t >= 0 && model.e_t <= 1))
     return fmt::format("e_t is {}, must be in [0, 1]", model.e_t);
-  if (model.law != RestitutionLaw::kNewton && model.law != RestitutionLaw::kPoisson &&
-      model.law != RestitutionLaw::kEnergetic) {
+  if (!IsRestitutionLaw(model.law))
     return fmt::format("law has the unknown code {}", static_cast<int>(model.law));
-  }
   return {};
 }
 
@@ -90,7 +88,7 @@ bool IsValid(const ContactState& contact, const ImpactModel& model) {
                          std::abs(A(0, 2) - A(2, 0)) <= slack &&
                          std::abs(A(1, 2) - A(2, 1)) <= slack;
   return symmetric && model.e >= 0 && model.e <= 1 && model.mu_k >= 0 && model.mu_s >= model.mu_k &&
-         model.e_t >= 0 && model.e_t <= 1 && IsPositiveDefinite(A);
+         model.e_t >= 0 && model.e_t <= 1 && IsRestitutionLaw(model.law) && IsPositiveDefinite(A);
 }
 
 void SetNoApproach(const ContactState& contact, ImpactOutcome& outcome) {

@@ -271,8 +271,7 @@ class SystemJudge {
         // An impact too weak to matter, such as the last of a long sequence, is judged by what it
         // changes in the whole.
         const bool weak = check.value * phase.dJ.cwiseAbs().maxCoeff() <= kLimit * impulse_;
-        ok = ok &&
-             (check.ok || weak || (check.name == "energy" && law_ != RestitutionLaw::kEnergetic));
+        ok = ok && (check.ok || weak || (check.name == "energy" && !InfoOf(law_).keeps_energy));
       }
       bad += !ok;
     }

@@ -4,22 +4,6 @@
 
 namespace impactlab {
 
-const char* MultiLawName(MultiLaw law) {
-  switch (law) {
-    case MultiLaw::kSprings:
-      return "springs";
-    case MultiLaw::kSequence:
-      return "sequence";
-    case MultiLaw::kSimultaneousNewton:
-      return "simultaneous_newton";
-    case MultiLaw::kSimultaneousPoisson:
-      return "simultaneous_poisson";
-    case MultiLaw::kGlobalEnergetic:
-      return "global_energetic";
-  }
-  return "";
-}
-
 namespace impact {
 
 MultiOutcome StartOutcome(MultiLaw law, const ImpactSystem& system, const ContactSpace& space) {

@@ -3,9 +3,11 @@
 // phase by phase, for the judge (impact/multi/certify.h).
 
 #include <Eigen/Core>
+#include <array>
 #include <string>
 #include <vector>
 
+#include "data/base/enum_rows.h"
 #include "impact/law/solve.h"
 #include "impact/multi/system.h"
 
@@ -23,9 +25,40 @@ enum class MultiLaw {
   // 2014)
   kGlobalEnergetic
 };
-// Name used in files: "springs", "sequence", "simultaneous_newton", "simultaneous_poisson",
-// "global_energetic".
-const char* MultiLawName(MultiLaw law);
+
+struct MultiLawInfo {
+  MultiLaw law;
+  const char* word;  // in files
+  const char* rule;  // what contacts do by it; of a sequence its law of restitution says that
+  bool simulated;    // needs no stiffness, so that motions may use it
+};
+
+inline constexpr auto kMultiLaws = std::to_array<MultiLawInfo>(
+    {{.law = MultiLaw::kSprings,
+      .word = "springs",
+      .rule = "each contact gives back e^2 of the work that pressed it",
+      .simulated = false},
+     {.law = MultiLaw::kSequence,
+      .word = "sequence",
+      .rule = "each single impact",
+      .simulated = true},
+     {.law = MultiLaw::kSimultaneousNewton,
+      .word = "simultaneous_newton",
+      .rule = "every contact that stays pressed ends with -e times its normal velocity",
+      .simulated = true},
+     {.law = MultiLaw::kSimultaneousPoisson,
+      .word = "simultaneous_poisson",
+      .rule = "every contact gives back at least e times its impulse of compression",
+      .simulated = true},
+     {.law = MultiLaw::kGlobalEnergetic,
+      .word = "global_energetic",
+      .rule = "an event gives back e_star^2 of the normal work of all contacts together",
+      .simulated = true}});
+static_assert(EveryValueHasItsRow<&MultiLawInfo::law>(kMultiLaws));
+
+constexpr const MultiLawInfo& InfoOf(MultiLaw law) { return RowOf(kMultiLaws, law); }
+// Name used in files.
+constexpr const char* MultiLawName(MultiLaw law) { return InfoOf(law).word; }
 
 enum class PointMode {
   kOpen,  // no impulse

@@ -198,8 +198,9 @@ class Simultaneous {
 
 MultiOutcome SolveSimultaneous(const ImpactSystem& system, MultiLaw law) {
   if (law != MultiLaw::kSimultaneousNewton && law != MultiLaw::kSimultaneousPoisson) {
-    throw ConfigError(std::string("simultaneous: law: found ") + MultiLawName(law) +
-                      ", allowed simultaneous_newton or simultaneous_poisson");
+    throw ConfigError(std::string("simultaneous: law: found ") + MultiLawName(law) + ", allowed " +
+                      MultiLawName(MultiLaw::kSimultaneousNewton) + " or " +
+                      MultiLawName(MultiLaw::kSimultaneousPoisson));
   }
   const ContactSpace space = ReduceToContacts(system);
   MultiOutcome outcome = impact::StartOutcome(law, system, space);

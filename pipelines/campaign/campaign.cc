@@ -12,19 +12,15 @@
 #include "data/statistics/statistics.h"
 #include "data/yaml/yaml.h"
 #include "impact/identify/single_impact.h"
+#include "pipelines/config/restitution_keys.h"
 #include "pipelines/config/visit.h"
 #include "pipelines/tables/tables.h"
 
 namespace impactlab {
 namespace {
 
-using pipelines::EnumWord;
 using pipelines::Keys;
 using pipelines::Need;
-
-constexpr EnumWord<RestitutionLaw> kLaws[] = {{RestitutionLaw::kEnergetic, "energetic"},
-                                              {RestitutionLaw::kPoisson, "poisson"},
-                                              {RestitutionLaw::kNewton, "newton"}};
 
 // A name that is a folder on every system.
 bool IsFolderName(const std::string& name) {
@@ -73,7 +69,7 @@ void VisitCampaign(Keys& keys, Campaign& campaign, const std::filesystem::path& 
       "specimens, surfaces or material pairs; all planar or all in space", pipelines::Style::kLines,
       [&](Keys& k, CampaignMember& member) { VisitMember(k, member, campaign.members, out); },
       Need::kRequired);
-  keys.Word("law", campaign.law, kLaws, "of impact");
+  pipelines::VisitLaw(keys, campaign.law, "of impact");
   keys.Map("coefficients", "what the coefficients depend on; the members are the groups",
            [&](Keys& k) {
              k.Check(!k.reading()->Has("groups"), "groups", "groups",

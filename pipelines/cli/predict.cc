@@ -11,6 +11,7 @@
 #include "data/base/error.h"
 #include "data/files/atomic_file.h"
 #include "data/files/text.h"
+#include "impact/law/law_table.h"
 #include "pipelines/cli/detail/exit_code.h"
 #include "pipelines/cli/detail/output.h"
 #include "pipelines/cli/detail/stage.h"
@@ -227,9 +228,7 @@ Action AddPredict(CLI::App& verb, const Invocation& call) {
   verb.add_option("--inertia-kg-m2", states.inertia, "of that body, about its centre of mass");
   verb.add_option("--theta-dot-rad-per-s", states.spin,
                   "of that body, counter-clockwise with t right and n up");
-  verb.add_option("--e", states.e,
-                  "restitution: e* of the energetic law, e_p of Poisson's, e_n of the others")
-      ->capture_default_str();
+  verb.add_option("--e", states.e, "restitution: " + RestitutionInWords())->capture_default_str();
   verb.add_option("--mu-k", states.mu_k, "kinetic friction")->capture_default_str();
   verb.add_option("--mu-s", states.mu_s, "static friction; mu_k where it is not given");
   verb.add_option("--e-t", states.e_t,

@@ -11,6 +11,7 @@
 #include "data/files/text.h"
 #include "data/files/units.h"
 #include "data/yaml/yaml.h"
+#include "pipelines/config/restitution_keys.h"
 #include "pipelines/config/visit.h"
 #include "pipelines/config/yaml.h"
 
@@ -20,15 +21,11 @@ namespace {
 using Eigen::Matrix3d;
 using Eigen::Vector3d;
 
-using pipelines::EnumWord;
 using pipelines::Keys;
 using pipelines::Need;
 using pipelines::Style;
 
 constexpr char kAxes[] = {'x', 'y', 'z'};
-constexpr EnumWord<RestitutionLaw> kLaws[] = {{RestitutionLaw::kEnergetic, "energetic"},
-                                              {RestitutionLaw::kPoisson, "poisson"},
-                                              {RestitutionLaw::kNewton, "newton"}};
 
 // One cell of one file.
 struct Cell {
@@ -56,9 +53,12 @@ std::vector<Column> NumberColumns() {
         columns.push_back(
             {fmt::format("omega_{}_{}{}", part, axis, of), Quantity::kAngularVelocity});
       }
-  for (const char* name :
-       {"mu_s", "mu_k", "e", "e_n", "e_p", "e_star", "dissipation_experiment_percent",
-        "dissipation_computation_percent", "qw", "qx", "qy", "qz"})
+  for (const char* name : {"mu_s", "mu_k", "e"})
+    columns.push_back({name, Quantity::kDimensionless});
+  for (const RestitutionLawInfo& law : kRestitutionLaws)
+    columns.push_back({law.coefficient, Quantity::kDimensionless});
+  for (const char* name : {"dissipation_experiment_percent", "dissipation_computation_percent",
+                           "qw", "qx", "qy", "qz"})
     columns.push_back({name, Quantity::kDimensionless});
   for (const char axis : kAxes) columns.push_back({fmt::format("r_{}", axis), Quantity::kLength});
   columns.push_back({"slope", Quantity::kAngle});
@@ -282,7 +282,8 @@ PrintedRow ReadRow(const std::string& name, const Experiment& cells, const Matri
       throw in.Fault(stem, most <= 1 ? "a number of 0 to 1" : "a number of at least 0");
     into = *number;
   };
-  for (const char* stem : {"e", "e_n", "e_p", "e_star"}) coefficient(stem, 1, row.e);
+  coefficient("e", 1, row.e);
+  for (const RestitutionLawInfo& law : kRestitutionLaws) coefficient(law.coefficient, 1, row.e);
   coefficient("mu_k", 1e9, row.mu_k);
   coefficient("mu_s", 1e9, row.mu_s);
   row.case_label = in.Text("case_printed");
@@ -319,8 +320,8 @@ void VisitTable(Keys& keys, PrintedTable& table) {
                 "the mass, without which impulses are not known");
       },
       Need::kRequired);
-  table.law = RestitutionLaw::kEnergetic;
-  keys.Word("law", table.law, kLaws, "that reads the coefficient of restitution");
+  table.law = kReferenceLaw;
+  pipelines::VisitLaw(keys, table.law, "that reads the coefficient of restitution");
   keys.Number("largest_misfit", table.largest_misfit, Open(0, 1),
               "what a solved attitude may leave of the angular momentum, as a share of that of the "
               "spin change");

@@ -62,15 +62,8 @@ PlanarPrediction PredictPlanar(LeverReading reading, double slenderness, Restitu
   return {-change / (0.5 * (ratio * ratio + 1)), outcome.path_case.Name()};
 }
 
-std::optional<RestitutionLaw> LawOf(const std::string& name) {
-  for (const RestitutionLaw law :
-       {RestitutionLaw::kNewton, RestitutionLaw::kPoisson, RestitutionLaw::kEnergetic})
-    if (name == LawName(law)) return law;
-  return std::nullopt;
-}
-
 void Compute(const PlanarTable& table, PlanarRow& row) {
-  const auto law = LawOf(row.law);
+  const auto law = RestitutionLawOf(row.law);
   if (!law) return;
   const Eigen::VectorXd x =
       (Eigen::VectorXd(4) << row.ratio.value, row.gamma.value, row.mu.value, row.e.value)
@@ -174,12 +167,13 @@ PlanarTable ReadPlanarTable(pipelines::Keys& keys, std::vector<std::filesystem::
     };
     row.experiment = table.TextColumn("experiment")[k];
     row.law = table.TextColumn("law")[k];
-    if (row.law != "experiment" && !LawOf(row.law))
-      throw table.Fault(k, "law", Excerpt(row.law), "experiment, newton, poisson, energetic");
+    if (row.law != "experiment" && !RestitutionLawOf(row.law))
+      throw table.Fault(k, "law", Excerpt(row.law),
+                        "experiment, " + JoinNames(RestitutionLawWords()));
     row.ratio = number("v_x_over_v_y", {});
     row.gamma = number(gamma, {}, to_rad);
     row.mu = number("mu", NonNegative());
-    row.e = number("e_n", Closed(0, 1));
+    row.e = number(CoefficientName(RestitutionLaw::kNewton), Closed(0, 1));
     row.loss = number("dissipation_percent", {});
     if (table.HasText("case_printed")) row.case_label = table.TextColumn("case_printed")[k];
     if (table.HasText("mode_printed")) row.mode_label = table.TextColumn("mode_printed")[k];

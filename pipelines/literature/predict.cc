@@ -64,8 +64,7 @@ std::vector<RowPrediction> PredictRow(const Body& body, const PrintedRow& row,
   if (!row.e.there() || !row.mu_k.there()) return out;
   const Printed& mu_s = row.mu_s.there() ? row.mu_s : row.mu_k;
   const Inputs nominal = {row.minus.value, placement.r_B, row.e.value, row.mu_k.value, mu_s.value};
-  for (const RestitutionLaw law :
-       {RestitutionLaw::kEnergetic, RestitutionLaw::kPoisson, RestitutionLaw::kNewton}) {
+  for (const RestitutionLaw law : RestitutionLawsReferenceFirst()) {
     const SpatialPrediction said = PredictSpatial(body, placement, row.slope, nominal, law);
     if (!said.usable) continue;
     RowPrediction p;

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "data/files/text.h"
+#include "impact/law/law_table.h"
 #include "pipelines/config/grid_axis.h"
 #include "pipelines/config/visit.h"
 #include "pipelines/config/yaml.h"
@@ -204,19 +205,23 @@ void VisitMapBody(Keys& keys, MapSweep& sweep) {
 }
 
 void VisitMapLaws(Keys& keys, MapSweep& sweep) {
-  std::vector<std::string> all = LawNames();
-  all.push_back("brach_printed");
-  all.push_back("ratio");
-  sweep.laws = {"energetic"};
+  const std::vector<std::string> spatial = SpatialLawNames();
+  std::vector<std::string> all, planar;
+  for (const PredictionLaw& law : PredictionLaws()) {
+    all.push_back(law.word);
+    if (!law.spatial) planar.push_back(law.listed ? law.word : law.word + " (" + law.rule + ")");
+  }
+  all.emplace_back("ratio");
+  sweep.laws = {LawName(kReferenceLaw)};
   keys.Texts("laws", sweep.laws,
-             "energetic, poisson, newton; in a plane also brach, whittaker, smith, brach_printed "
-             "(the selection as the Bristol thesis prints it) and ratio (a given J_t / J_n, no "
-             "law)");
+             fmt::format("{}; in a plane also {} and ratio (a given J_t / J_n, no law)",
+                         JoinNames(spatial), JoinNames(planar))
+                 .c_str());
   for (auto law = sweep.laws.begin(); law != sweep.laws.end(); ++law) {
     const auto known = std::find(all.begin(), all.end(), *law);
-    // The first three have a path and work in space.
-    keys.Check(known != all.end() && (sweep.planar || known - all.begin() <= 2), "laws", *law,
-               sweep.planar ? JoinNames(all) : "energetic, poisson, newton in space");
+    const bool in_space = std::find(spatial.begin(), spatial.end(), *law) != spatial.end();
+    keys.Check(known != all.end() && (sweep.planar || in_space), "laws", *law,
+               sweep.planar ? JoinNames(all) : JoinNames(spatial) + " in space");
     keys.Check(std::find(sweep.laws.begin(), law, *law) == law, "laws", *law + " twice",
                "every law once");
   }

@@ -123,7 +123,7 @@ std::string Heading(const MapQuantity& quantity) {
 
 std::string Title(const ImpactMap& map, const std::string& what, std::size_t law) {
   // The name of the sweep stands over all its pictures; here what is drawn and by which law.
-  return what + (map.sweep.laws[law] == "energetic" && map.sweep.laws.size() == 1
+  return what + (map.sweep.laws[law] == LawName(kReferenceLaw) && map.sweep.laws.size() == 1
                      ? ""
                      : ", " + map.sweep.laws[law]);
 }

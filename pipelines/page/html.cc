@@ -6,6 +6,8 @@
 #include <cmath>
 #include <map>
 
+#include "impact/law/compliant.h"
+#include "impact/law/impulse_law.h"
 #include "pipelines/page/assets.h"
 #include "pipelines/page/markup.h"
 #include "pipelines/page/svg_axes.h"
@@ -89,6 +91,12 @@ std::string TypographicMinus(std::string text) {
   return text;
 }
 
+std::string TypographicApostrophes(std::string text) {
+  for (std::size_t i = 0; (i = text.find('\'', i)) != std::string::npos; i += 3)
+    text.replace(i, 1, "\u2019");
+  return text;
+}
+
 std::string Num(double value, int significant) {
   if (std::isnan(value)) return "\u2013";
   if (std::isinf(value)) return value > 0 ? "\u221E" : "\u2212\u221E";
@@ -151,31 +159,35 @@ std::string Count(long long n, std::string_view noun) {
 }
 
 std::string LawTitle(std::string_view law) {
-  static const std::map<std::string, std::string, std::less<>> names = {
-      {"newton", "Newton"},
-      {"poisson", "Poisson"},
-      {"energetic", "Energetic"},
-      {"brach", "Brach"},
-      {"whittaker", "Whittaker"},
-      {"smith", "Smith"},
-      {"hunt_crossley", "Hunt\u2013Crossley"},
-      {"spring_dashpot", "Spring-dashpot"}};
-  return Lookup(names, law, Escape(law));
+  const auto title = [&](const auto& rows) -> const char* {
+    for (const auto& row : rows)
+      if (law == row.word) return row.title;
+    return nullptr;
+  };
+  for (const char* found : {title(kRestitutionLaws), title(kImpulseLaws), title(kCompliantLaws)})
+    if (found) return found;
+  return Escape(law);
 }
 
+std::string LawOwner(RestitutionLaw law) { return TypographicApostrophes(InfoOf(law).owner); }
+
 std::string LawPhrase(std::string_view law) {
-  for (const char* by : {"newton", "poisson", "brach", "whittaker", "smith"})
-    if (law == by) return LawTitle(law) + "\u2019s law";
-  for (const char* contact : {"hunt_crossley", "spring_dashpot"})
-    if (law == contact) return "the " + LawTitle(law) + " contact";
+  for (const RestitutionLawInfo& row : kRestitutionLaws)
+    if (law == row.word) return LawOwner(row.law) + " law";
+  for (const ImpulseLawInfo& row : kImpulseLaws)
+    if (law == row.word) return TypographicApostrophes(row.owner) + " law";
+  for (const CompliantLawInfo& row : kCompliantLaws)
+    if (law == row.word) return std::string("the ") + row.title + " contact";
   return "the " + Escape(law) + " law";
 }
 
 std::string SymbolHtml(std::string_view parameter) {
+  for (const RestitutionLawInfo& row : kRestitutionLaws)
+    if (parameter == row.coefficient) return fmt::format("<i>e</i><sub>{}</sub>", row.subscript);
   static const std::map<std::string, std::string, std::less<>> names = {
-      {"mu_k", "<i>μ</i><sub>k</sub>"},   {"mu_s", "<i>μ</i><sub>s</sub>"},
-      {"e_n", "<i>e</i><sub>n</sub>"},    {"e_p", "<i>e</i><sub>p</sub>"},
-      {"e_star", "<i>e</i><sub>∗</sub>"}, {"e_t", "<i>e</i><sub>t</sub>"}};
+      {"mu_k", "<i>μ</i><sub>k</sub>"},
+      {"mu_s", "<i>μ</i><sub>s</sub>"},
+      {"e_t", "<i>e</i><sub>t</sub>"}};
   return Lookup(names, parameter, Escape(parameter));
 }
 

@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "data/files/restitution_law.h"
+
 namespace impactlab::pipelines {
 
 // Text for element content and quoted attributes. Bytes that are not UTF-8 become U+FFFD, control
@@ -19,6 +21,8 @@ std::string ScriptSafe(std::string json);
 
 // With a minus sign in place of every hyphen.
 std::string TypographicMinus(std::string text);
+// With a typographic apostrophe in place of every straight one.
+std::string TypographicApostrophes(std::string text);
 
 // A number for people, to `significant` digits, with a typographic minus; an en dash for NaN, an
 // infinity sign for infinity.
@@ -42,6 +46,7 @@ std::string Count(long long n, std::string_view noun);
 // names pass through, escaped.
 std::string LawTitle(std::string_view law);   // "Newton"
 std::string LawPhrase(std::string_view law);  // "Newton’s law", "the energetic law"
+std::string LawOwner(RestitutionLaw law);     // "Newton’s", "the energetic"
 std::string SymbolHtml(std::string_view parameter);
 std::string QuantityTitle(std::string_view quantity);  // plain text, not escaped
 std::string ReasonTitle(std::string_view reason);      // plain text, not escaped

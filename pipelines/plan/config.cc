@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "data/files/text.h"
+#include "pipelines/config/restitution_keys.h"
 #include "pipelines/config/visit.h"
 #include "pipelines/config/yaml.h"
 #include "pipelines/plan/plan.h"
@@ -20,18 +21,9 @@ using pipelines::Style;
 
 constexpr std::size_t kMostSettings = 240;
 constexpr int kMostDrops = 1000;
-constexpr EnumWord<RestitutionLaw> kLaws[] = {{RestitutionLaw::kNewton, "newton"},
-                                              {RestitutionLaw::kPoisson, "poisson"},
-                                              {RestitutionLaw::kEnergetic, "energetic"}};
 constexpr EnumWord<bool> kMotions[] = {{true, "planar"}, {false, "spatial"}};
 constexpr EnumWord<DesignCriterion> kCriteria[] = {{DesignCriterion::kA, "A"},
                                                    {DesignCriterion::kD, "D"}};
-
-RestitutionLaw LawOf(const std::string& name) {
-  for (const auto& [law, word] : kLaws)
-    if (name == word) return law;
-  return RestitutionLaw::kEnergetic;
-}
 
 void VisitPrior(Keys& keys, CoefficientPrior& prior, const Range& allowed) {
   using Kind = CoefficientPrior::Kind;
@@ -56,13 +48,13 @@ void VisitPrior(Keys& keys, CoefficientPrior& prior, const Range& allowed) {
 }
 
 void VisitModel(Keys& keys, ExperimentDesign& p) {
-  keys.Word("law", p.law, kLaws, "of impact");
+  pipelines::VisitLaw(keys, p.law, "of impact");
   keys.Map(
       "mu_k", "friction, believed beforehand: a value, a range, or mean and standard deviation",
       [&](Keys& k) { VisitPrior(k, p.mu, Closed(0, 10)); }, Need::kRequired);
   keys.Map(
       CoefficientName(p.law),
-      "restitution, believed beforehand; e_p with law poisson, e_n with newton",
+      ("restitution, believed beforehand; " + OtherCoefficientWords()).c_str(),
       [&](Keys& k) { VisitPrior(k, p.e, Closed(0, 1)); }, Need::kRequired);
 }
 
@@ -238,7 +230,7 @@ void VisitWanted(Keys& keys, ExperimentDesign& p) {
   keys.Stated(true).Number("mu_k", p.wanted.x(), Positive(), "95 % half width. Default: not asked");
   keys.Stated(true).Number(
       CoefficientName(p.law), p.wanted.y(), Positive(),
-      "95 % half width; e_p with law poisson, e_n with newton. Default: not asked");
+      ("95 % half width; " + OtherCoefficientWords() + ". Default: not asked").c_str());
   keys.Number("sd_velocity_m_per_s", p.wanted_sd_velocity, Positive(),
               "of a velocity after an impact; 0: not asked");
   keys.Number("sd_spin_rad_per_s", p.wanted_sd_spin, Positive(),
@@ -247,17 +239,16 @@ void VisitWanted(Keys& keys, ExperimentDesign& p) {
 
 void VisitRivals(Keys& keys, ExperimentDesign& p) {
   std::vector<std::string> others;
-  for (const auto& [law, word] : kLaws)
-    if (law != p.law) others.emplace_back(word);
+  for (const RestitutionLaw law : AllRestitutionLaws())
+    if (law != p.law) others.emplace_back(LawName(law));
   std::vector<std::string> names = others;
-  keys.Texts(
-      "tell_from", names,
-      "other laws that the drops shall tell from this one, or none. Default: the two others");
+  keys.Texts("tell_from", names,
+             "other laws that the drops shall tell from this one, or none. Default: all others");
   if (names == std::vector<std::string>{"none"}) return;
   for (const std::string& name : names) {
     keys.Check(std::find(others.begin(), others.end(), name) != others.end(), "tell_from",
                Excerpt(name), JoinNames(others) + ", or none alone");
-    p.rivals.push_back(LawOf(name));
+    p.rivals.push_back(*RestitutionLawOf(name));
   }
 }
 

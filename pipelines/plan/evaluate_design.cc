@@ -118,9 +118,7 @@ void AddWanted(const ExperimentDesign& plan, const PlanResult& result,
 
 }  // namespace
 
-std::string CoefficientWord(RestitutionLaw law) {
-  return law == RestitutionLaw::kEnergetic ? "e*" : CoefficientName(law);
-}
+std::string CoefficientWord(RestitutionLaw law) { return InfoOf(law).symbol; }
 
 std::vector<std::size_t> Chosen(const PlanResult& result) {
   std::vector<std::size_t> chosen;

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "data/base/error.h"
+#include "data/files/text.h"
 #include "impact/identify/identify.h"
 #include "pipelines/run/run.h"
 #include "pipelines/tables/event_columns.h"
@@ -194,12 +195,10 @@ py::object IdentifyEvents(const Events& events, const Body& body,
   experiment.seed = seed;
   experiment.laws.clear();
   for (const std::string& name : laws) {
-    const RestitutionLaw all[] = {RestitutionLaw::kNewton, RestitutionLaw::kPoisson,
-                                  RestitutionLaw::kEnergetic};
-    const auto found = std::find_if(std::begin(all), std::end(all),
-                                    [&](RestitutionLaw law) { return name == LawName(law); });
-    if (found == std::end(all))
-      throw ConfigError(fmt::format("laws: found {}, allowed newton, poisson, energetic", name));
+    const std::optional<RestitutionLaw> found = RestitutionLawOf(name);
+    if (!found)
+      throw ConfigError(
+          fmt::format("laws: found {}, allowed {}", name, JoinNames(RestitutionLawWords())));
     experiment.laws.push_back(*found);
   }
   IdentifyOptions& options = experiment.identify;
@@ -378,10 +377,9 @@ sigma_angle_rad, accepted, reason, detail.)")
 The surface is the plane normal . p = offset_m in W. Raises DataError with row and column. `Experiment.load_events` knows body and surface.)");
   module.def(
       "identify", &IdentifyEvents, py::arg("events"), py::arg("body"), py::kw_only(),
-      py::arg("laws") = std::vector<std::string>{"newton", "poisson", "energetic"},
-      py::arg("likelihood") = "adaptive", py::arg("fit_discrepancy") = true,
-      py::arg("fit_mu_s") = false, py::arg("bootstrap") = 0, py::arg("grid") = 0,
-      py::arg("seed") = 1, py::arg("force_coefficients") = false,
+      py::arg("laws") = RestitutionLawWords(), py::arg("likelihood") = "adaptive",
+      py::arg("fit_discrepancy") = true, py::arg("fit_mu_s") = false, py::arg("bootstrap") = 0,
+      py::arg("grid") = 0, py::arg("seed") = 1, py::arg("force_coefficients") = false,
       R"(Friction and restitution of accepted events by each law, as `impactlab identify` finds them.
 
 likelihood: "adaptive" (the likelier of the next two), "gaussian", "student_t", "contamination". bootstrap: resamples over recordings. grid: points a side of the confidence region.

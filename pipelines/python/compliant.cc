@@ -14,24 +14,21 @@
 namespace impactlab::python {
 namespace {
 
-constexpr CompliantLaw kCompliantLaws[] = {CompliantLaw::kSpringDashpot, CompliantLaw::kHertz,
-                                           CompliantLaw::kHysteresis, CompliantLaw::kHuntCrossley,
-                                           CompliantLaw::kMaxwell};
 // Closed forms of the literature that are not what the law implies.
 constexpr const char* kPrinted = "spring_dashpot_printed";
 constexpr const char* kFirstOrder = "hunt_crossley_first_order";
 
 std::vector<std::string> CompliantNames() {
   std::vector<std::string> names;
-  for (const CompliantLaw law : kCompliantLaws) names.emplace_back(LawName(law));
+  for (const CompliantLawInfo& law : kCompliantLaws) names.emplace_back(law.word);
   names.emplace_back(kPrinted);
   names.emplace_back(kFirstOrder);
   return names;
 }
 
 std::optional<CompliantLaw> CompliantLawOf(const std::string& name) {
-  for (const CompliantLaw law : kCompliantLaws)
-    if (name == LawName(law)) return law;
+  for (const CompliantLawInfo& law : kCompliantLaws)
+    if (name == law.word) return law.law;
   if (name == kPrinted) return CompliantLaw::kSpringDashpot;
   if (name == kFirstOrder) return CompliantLaw::kHuntCrossley;
   return std::nullopt;

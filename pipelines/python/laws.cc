@@ -8,6 +8,7 @@
 
 #include "data/base/error.h"
 #include "data/base/parallel.h"
+#include "data/files/sentence.h"
 #include "data/files/text.h"
 #include "impact/law/energetic_map.h"
 #include "impact/law/impulse_law.h"
@@ -90,8 +91,7 @@ void ForCases(py::ssize_t n, int threads, const Work& work) {
 py::dict PredictBatch(const py::object& v_minus_F, const py::object& A_F, const py::object& e,
                       const py::object& mu_k, const py::object& mu_s, const py::object& e_t,
                       const std::string& law, bool certify, int threads) {
-  std::vector<std::string> known = LawNames();
-  known.emplace_back(LawName(ImpulseLaw::kBrachPrinted));
+  const std::vector<std::string> known = AllLawNames();
   if (std::find(known.begin(), known.end(), law) == known.end())
     throw ConfigError("law: found " + Excerpt(law) + ", allowed " + JoinNames(known));
   const States states(v_minus_F, A_F, e, mu_k, mu_s, e_t);
@@ -141,14 +141,9 @@ py::dict PredictBatch(const py::object& v_minus_F, const py::object& A_F, const 
 py::dict DerivativesBatch(const py::object& v_minus_F, const py::object& A_F, const py::object& e,
                           const py::object& mu_k, const py::object& mu_s, const std::string& law,
                           int threads) {
-  const auto& names = LawNames();
-  const std::vector<std::string> known(names.begin(), names.begin() + 3);
-  const RestitutionLaw laws[] = {RestitutionLaw::kEnergetic, RestitutionLaw::kPoisson,
-                                 RestitutionLaw::kNewton};
-  const auto found = std::find_if(std::begin(laws), std::end(laws),
-                                  [&](RestitutionLaw l) { return law == LawName(l); });
-  if (found == std::end(laws))
-    throw ConfigError("law: found " + Excerpt(law) + ", allowed " + JoinNames(known));
+  const std::optional<RestitutionLaw> found = RestitutionLawOf(law);
+  if (!found)
+    throw ConfigError("law: found " + Excerpt(law) + ", allowed " + JoinNames(SpatialLawNames()));
   const States states(v_minus_F, A_F, e, mu_k, mu_s, py::float_(0.0));
   const py::ssize_t n = states.count();
   Doubles dv = Zeros({n, 3, 12}), dJ = Zeros({n, 3, 12});
@@ -283,33 +278,42 @@ py::dict Routh(const py::object& v_minus_F, const py::object& A_F, double e, dou
 
 void AddLaws(py::module_& module) {
   module.attr("LAWS") = py::tuple(py::cast(LawNames()));
+  std::vector<std::string> unlisted, planar;
+  for (const ImpulseLawInfo& law : kImpulseLaws)
+    law.listed ? planar.emplace_back(law.owner) : unlisted.emplace_back(law.word);
   module.def("predict", &PredictBatch, py::arg("v_minus_F_m_per_s"), py::arg("A_F_per_kg"),
              py::arg("e") = 0.5, py::arg("mu_k") = 0.2, py::arg("mu_s") = py::none(),
-             py::arg("e_t") = 0.0, py::kw_only(), py::arg("law") = "energetic",
+             py::arg("e_t") = 0.0, py::kw_only(), py::arg("law") = LawName(kReferenceLaw),
              py::arg("certify") = true, py::arg("threads") = 0,
-             R"(Outcomes of impacts at one contact, by one law, for n cases at once.
+             fmt::format(
+                 R"(Outcomes of impacts at one contact, by one law, for n cases at once.
 
 v_minus_F_m_per_s: velocity of the body's contact point relative to the surface before the impact, in the contact frame F (F_z = n out of
     the surface into the body): (x, n) in a plane or (x, y, n) in space, for one case or for n.
 A_F_per_kg: contact-space inverse mass, 2 x 2 or 3 x 3, symmetric positive definite.
-e, mu_k, mu_s, e_t: coefficients of restitution (e* of the energetic law, e_p of Poisson's, e_n of the others) and friction, and of
+e, mu_k, mu_s, e_t: coefficients of restitution ({0}) and friction, and of
     tangential restitution (Whittaker's law; laws with a path where they end sticking); numbers or n of them. mu_s None: mu_k.
-law: one of LAWS, or "brach_printed". Brach's, Whittaker's and Smith's laws are planar.
+law: one of LAWS, or "{1}". {2} laws are planar.
 certify: let a judge that calls no solver check every outcome. threads: 0 for one a core.
 
 Returns arrays: J_F_N_s (impulse on the body), v_plus_F_m_per_s, course (case code "0" to "6", with a letter in space; what set the impulse
 in laws without a path), turn_rad, energy_change_J, dissipated (share of v' A^-1 v / 2), usable, status ("ok", "no_approach", "invalid",
 "not_converged"), reason, certified and failed_checks. A case that is no impact problem is NaN, with its reason.
-Raises ConfigError for shapes, dtypes and laws. Sources: impact/README.md.)");
-  module.def(
-      "derivatives", &DerivativesBatch, py::arg("v_minus_F_m_per_s"), py::arg("A_F_per_kg"),
-      py::arg("e") = 0.5, py::arg("mu_k") = 0.2, py::arg("mu_s") = py::none(), py::kw_only(),
-      py::arg("law") = "energetic", py::arg("threads") = 0,
-      R"(Exact derivatives of v_plus_F and J_F of the exact laws ("energetic", "poisson", "newton").
+Raises ConfigError for shapes, dtypes and laws. Sources: impact/README.md.)",
+                 RestitutionInWords(), JoinNames(unlisted, "\", \""), ListInWords(planar))
+                 .c_str());
+  std::vector<std::string> exact;
+  for (const std::string& name : SpatialLawNames()) exact.push_back('"' + name + '"');
+  module.def("derivatives", &DerivativesBatch, py::arg("v_minus_F_m_per_s"), py::arg("A_F_per_kg"),
+             py::arg("e") = 0.5, py::arg("mu_k") = 0.2, py::arg("mu_s") = py::none(), py::kw_only(),
+             py::arg("law") = LawName(kReferenceLaw), py::arg("threads") = 0,
+             fmt::format(R"(Exact derivatives of v_plus_F and J_F of the exact laws ({}).
 
 Returns dv_plus_F and dJ_F, both (n, 3, 12): rows x, y, n of F; columns v_minus_F (x, y, n) [m/s], A_F (xx, xy, xn, yy, yn, nn; symmetric
 pairs moved together) [1/kg], e, mu_k, mu_s; without tangential restitution. One-sided where the course changes; zero out of the plane of a
-planar contact.)");
+planar contact.)",
+                         JoinNames(exact))
+                 .c_str());
   module.def(
       "energetic_map", &MapBatch, py::arg("v_minus_F_m_per_s"), py::arg("A_F_per_kg"),
       py::arg("e") = 0.5, py::arg("mu_k") = 0.2, py::arg("mu_s") = py::none(), py::kw_only(),

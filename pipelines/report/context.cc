@@ -253,12 +253,13 @@ ReportContext MakeContext(const RunResult& run, bool interactive) {
   // Reported first is the fitted law with the highest predictive likelihood of unseen motions;
   // where its difference from the energetic law is not significant, the energetic law, the only one
   // that cannot gain energy. Where laws were not compared, the one of least median error.
+  const std::string reference = LawName(kReferenceLaw);
   for (const std::string& law : context.best.scrutiny.laws.order) {
     const LawFit* fit = FitOf(context, law);
     if (!fit) continue;
-    const LawPair* pair = PairOf(context, law, "energetic");
+    const LawPair* pair = PairOf(context, law, reference);
     const LawFit* energetic =
-        pair && pair->verdict != "better" ? FitOf(context, "energetic") : nullptr;
+        pair && pair->verdict != "better" ? FitOf(context, reference) : nullptr;
     context.fit = energetic ? energetic : fit;
     break;
   }
@@ -269,7 +270,7 @@ ReportContext MakeContext(const RunResult& run, bool interactive) {
     const MedianError error = ErrorOf(context.best.validation, fit.law);
     const double score = std::isfinite(error.by_plus) ? error.by_plus : 1e9;
     if (!context.fit || score < least * (1 - 1e-9) ||
-        (fit.law == "energetic" && score <= least * (1 + 1e-9))) {
+        (fit.law == reference && score <= least * (1 + 1e-9))) {
       context.fit = &fit;
       least = score;
     }

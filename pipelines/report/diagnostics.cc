@@ -6,6 +6,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "data/files/sentence.h"
 #include "data/files/text.h"
 #include "data/statistics/statistics.h"
 #include "pipelines/report/parts.h"
@@ -309,28 +310,42 @@ Section DiagnosticsSection(const ReportContext& context) {
   return section;
 }
 
+std::vector<std::string> LawOwners() {
+  std::vector<std::string> owners;
+  for (const RestitutionLawInfo& law : kRestitutionLaws) owners.push_back(LawOwner(law.law));
+  return owners;
+}
+
+std::string RestitutionTitle() {
+  return Capitalized(NumberInWords(kRestitutionLaws.size())) + " coefficients of restitution";
+}
+
 std::vector<Figure> RestitutionFigures(const ReportContext& context) {
   const RestitutionComparison& c = context.best.scrutiny.restitution;
+  std::vector<std::string> others = LawOwners();
+  others.pop_back();
+  const RestitutionLawInfo& reference = InfoOf(kReferenceLaw);
   Figure figure{.id = "fig-three",
-                .title = "Three coefficients of restitution",
-                .caption =
-                    "Each point is one impact: what its normal impulse implies of Newton’s and "
-                    "Poisson’s coefficient, less the energetic one, at the fitted friction. Slip "
-                    "that ends early in the impulse, or turns round, parts them; slip that goes on "
-                    "to the end (right) does not.",
+                .title = RestitutionTitle(),
+                .caption = fmt::format(
+                    "Each point is one impact: what its normal impulse implies of {} coefficient, "
+                    "less {} one, at the fitted friction. Slip that ends early in the impulse, or "
+                    "turns round, parts them; slip that goes on to the end (right) does not.",
+                    ListInWords(others), reference.owner),
                 .selectors = {"Difference"},
                 .plots = {}};
-  for (const bool newton : {true, false}) {
+  for (std::size_t k = 0; k < kComparedLaws; ++k) {
     std::map<std::string, Series> by_case;
-    for (const ThreeCoefficients& one : c.impacts) {
+    for (const ImpliedCoefficients& one : c.impacts) {
       Series& s = by_case[one.path_case];
       s.x.push_back(one.stop_share);
-      s.y.push_back((newton ? one.e_n : one.e_p) - one.e_star);
+      s.y.push_back(one.Less(k));
       s.event.push_back(context.Code(one.recording, one.impact));
     }
-    Plot plot{.choice = {newton ? "Newton’s less energetic" : "Poisson’s less energetic"},
+    Plot plot{.choice = {others[k] + " less " + reference.word},
               .x_label = "share of the normal impulse at which slip first stops (1: never)",
-              .y_label = newton ? "eₙ − e∗ of one impact" : "eₚ − e∗ of one impact",
+              .y_label = fmt::format("{} − {} of one impact", kRestitutionLaws[k].symbol_plot,
+                                     reference.symbol_plot),
               .series = {}};
     for (auto& [path_case, s] : by_case) {
       s.name = "case " + path_case;
@@ -350,23 +365,34 @@ std::vector<Figure> RestitutionFigures(const ReportContext& context) {
 Section RestitutionSection(const ReportContext& context) {
   const RestitutionComparison& c = context.best.scrutiny.restitution;
   Section section{.id = "restitution",
-                  .title = "Three coefficients of restitution",
+                  .title = RestitutionTitle(),
                   .html = {},
                   .figures = RestitutionFigures(context)};
   section.html =
       "<p>" + Sentence(c.text) + "</p>\n" + FiguresHtml(section.figures, context.interactive);
-  HtmlTable table(
-      "Newton’s, Poisson’s and the energetic coefficient from the same impacts",
-      {"Impacts", "#n", "#recordings", "#e<sub>n</sub>", "#e<sub>p</sub>", "#e<sub>∗</sub>",
-       "#e<sub>n</sub> − e<sub>∗</sub>", "#p", "#e<sub>p</sub> − e<sub>∗</sub>", "#p"});
-  for (const RestitutionRow& row : c.rows)
-    table.Row({row.group == "fit"   ? "fitted to all"
-               : row.group == "all" ? "impact by impact, mean"
-                                    : Escape(row.group),
-               fmt::format("{}", row.n), fmt::format("{}", row.recordings), Fixed(row.e_n, 4),
-               Fixed(row.e_p, 4), Fixed(row.e_star, 4), ValueSd(row.n_less_star, row.sd_n),
-               PValueText(row.p_n), ValueSd(row.p_less_star, row.sd_p), PValueText(row.p_p)},
-              row.group == "fit" ? "first" : "");
+  std::vector<std::string> heads = {"Impacts", "#n", "#recordings"};
+  const auto symbol = [](const RestitutionLawInfo& law) {
+    return fmt::format("e<sub>{}</sub>", law.subscript);
+  };
+  for (const RestitutionLawInfo& law : kRestitutionLaws) heads.push_back("#" + symbol(law));
+  for (std::size_t k = 0; k < kComparedLaws; ++k) {
+    heads.push_back(
+        fmt::format("#{} − {}", symbol(kRestitutionLaws[k]), symbol(InfoOf(kReferenceLaw))));
+    heads.emplace_back("#p");
+  }
+  HtmlTable table(ListInWords(LawOwners()) + " coefficient from the same impacts", heads);
+  for (const RestitutionRow& row : c.rows) {
+    std::vector<std::string> cells = {row.group == "fit"   ? "fitted to all"
+                                      : row.group == "all" ? "impact by impact, mean"
+                                                           : Escape(row.group),
+                                      fmt::format("{}", row.n), fmt::format("{}", row.recordings)};
+    for (const double e : row.e) cells.push_back(Fixed(e, 4));
+    for (const RestitutionDifference& d : row.less_reference) {
+      cells.push_back(ValueSd(d.value, d.sd));
+      cells.push_back(PValueText(d.p));
+    }
+    table.Row(cells, row.group == "fit" ? "first" : "");
+  }
   section.html +=
       table.Html() + fmt::format(
                          "<p class=\"foot\">Impact by impact: the coefficient with which each law "

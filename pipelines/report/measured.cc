@@ -86,7 +86,7 @@ std::vector<Figure> MeasuredFigures(const ReportContext& context) {
         if (!restitution && mu) AddFitLines(plot, "fitted μ", *mu);
         // Newton's coefficient is this very ratio; the other laws' coefficients are not.
         for (const LawFit& fit : context.best.fit.fits)
-          if (restitution && fit.law == "newton" && Restitution(fit))
+          if (restitution && fit.law == LawName(RestitutionLaw::kNewton) && Restitution(fit))
             AddFitLines(plot, "fitted e (Newton)", *Restitution(fit));
       }
       figure.plots.push_back(std::move(plot));

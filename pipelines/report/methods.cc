@@ -49,13 +49,12 @@ std::string Definitions(const ReportContext& context) {
                     "<sup>−</sup> and <sup>+</sup> stand for just before and just after. An "
                     "approaching contact has v<sub>n</sub><sup>−</sup> &lt; 0; impulses J act on "
                     "the body and J<sub>n</sub> ≥ 0.");
+  std::string rules;
+  for (const RestitutionLawInfo& law : kRestitutionLaws) rules += std::string(law.rule_html) + " ";
   out += Definition("Laws of restitution",
-                    "Newton: v<sub>n</sub><sup>+</sup> = −e<sub>n</sub> v<sub>n</sub><sup>−</sup>. "
-                    "Poisson: J<sub>n</sub> of restitution = e<sub>p</sub> J<sub>n</sub> of "
-                    "compression. Energetic (Stronge 1990): W<sub>r</sub> = −e<sub>∗</sub>² "
-                    "W<sub>c</sub>, the work of the normal force in restitution and compression. "
-                    "All with Coulomb friction followed along the path of the normal impulse "
-                    "(Keller 1986), so that slip may stop, stick or reverse.");
+                    rules +
+                        "All with Coulomb friction followed along the path of the normal "
+                        "impulse (Keller 1986), so that slip may stop, stick or reverse.");
   out += Definition("Identification",
                     fmt::format("Maximum likelihood over all accepted impacts ({}), each impact "
                                 "with the covariance of its measured states and the scatter "

@@ -98,12 +98,16 @@ std::string LawChoiceHtml(const ReportContext& context) {
     text = fmt::format("{} is reported first: it has the highest predictive likelihood for {}.",
                        Capitalized(LawPhrase(reported)), motions);
   } else if (const LawPair* pair = PairOf(context, best, reported)) {
+    const bool only =
+        std::count_if(kRestitutionLaws.begin(), kRestitutionLaws.end(),
+                      [](const RestitutionLawInfo& law) { return law.keeps_energy; }) == 1;
     text = fmt::format(
         "{} is reported first{}. {} has a higher predictive likelihood for {}, by {} in its "
         "logarithm: {}.",
         Capitalized(LawPhrase(reported)),
-        reported == "energetic" ? " because it is the only one that cannot gain energy"
-                                : ", the best of the fitted ones",
+        reported != LawName(kReferenceLaw) ? ", the best of the fitted ones"
+        : only                             ? " because it is the only one that cannot gain energy"
+                                           : " because it cannot gain energy",
         Capitalized(LawPhrase(best)), motions, ValueSd(pair->log_density, pair->sd_log_density),
         pair->verdict == "same" ? "the same predictions" : Significance(pair->family_log_density));
   }

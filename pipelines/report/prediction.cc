@@ -8,6 +8,8 @@
 #include <numbers>
 #include <tuple>
 
+#include "data/files/sentence.h"
+#include "impact/law/impulse_law.h"
 #include "pipelines/report/parts.h"
 
 namespace impactlab::pipelines {
@@ -283,11 +285,15 @@ Section PredictionSection(const ReportContext& context) {
       "recordings\u201D uses {}-fold cross-validation over recordings: the coefficients come from "
       "the other folds only.</p>\n",
       options.folds);
-  if (HasPlanarLaws(context))
-    section.html +=
-        "<p>Brach\u2019s, Whittaker\u2019s and Smith\u2019s laws were not fitted: they read the "
-        "coefficients of Newton\u2019s law, with their uncertainty and scatter, and give the "
-        "impulse of the whole impact without integrating the slip.</p>\n";
+  if (HasPlanarLaws(context)) {
+    std::vector<std::string> owners;
+    for (const ImpulseLawInfo& law : kImpulseLaws)
+      if (law.listed) owners.push_back(TypographicApostrophes(law.owner));
+    section.html += fmt::format(
+        "<p>{} laws were not fitted: they read the coefficients of {} law, with their uncertainty "
+        "and scatter, and give the impulse of the whole impact without integrating the slip.</p>\n",
+        ListInWords(owners), LawOwner(kImpulseRestitution));
+  }
   section.html += ErrorTables(context);
   section.html +=
       "<p class=\"foot\">The error is √(dᵀM d / vᵀM v), with d the predicted minus the measured "

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "data/files/text.h"
+#include "pipelines/config/restitution_keys.h"
 #include "pipelines/config/visit.h"
 #include "pipelines/config/yaml.h"
 
@@ -19,8 +20,6 @@ constexpr EnumWord<Likelihood> kLikelihoods[] = {{Likelihood::kAdaptive, "adapti
                                                  {Likelihood::kGaussian, "gaussian"},
                                                  {Likelihood::kStudentT, "student_t"},
                                                  {Likelihood::kContamination, "contamination"}};
-constexpr RestitutionLaw kLaws[] = {RestitutionLaw::kNewton, RestitutionLaw::kPoisson,
-                                    RestitutionLaw::kEnergetic};
 
 enum class RecordingKind { kPlanarPoses, kSpatialPoses, kMarkerPoints, kPlanarMarkers, kMarkers };
 constexpr EnumWord<RecordingKind> kKinds[] = {{RecordingKind::kPlanarPoses, "planar_poses"},
@@ -218,30 +217,8 @@ void VisitAudit(Keys& keys, Experiment& e) {
   keys.Flag("allow_mirror", e.audit.allow_mirror, "mirror images are tried too");
 }
 
-void ReadLaws(const YamlNode& node, const char* key, std::vector<RestitutionLaw>& laws) {
-  if (!node.Has(key)) return;
-  std::vector<std::string> names;
-  for (const RestitutionLaw law : kLaws) names.emplace_back(LawName(law));
-  laws.clear();
-  for (const std::string& word : node.Texts(key)) {
-    const auto place = std::find(names.begin(), names.end(), word);
-    if (place == names.end()) throw node.Fault(key, Excerpt(word), JoinNames(names, " | "));
-    const RestitutionLaw law = kLaws[place - names.begin()];
-    if (std::find(laws.begin(), laws.end(), law) != laws.end())
-      throw node.Fault(key, word + " again", "every law once");
-    laws.push_back(law);
-  }
-}
-
 void VisitIdentify(Keys& keys, Experiment& e) {
-  keys.Custom(
-      "laws", "restitution e_n, e_p, e* of each. Default: all three",
-      [&](const YamlNode& node, const char* key) { ReadLaws(node, key, e.laws); },
-      [&] {
-        std::vector<std::string> names;
-        for (const RestitutionLaw law : e.laws) names.emplace_back(LawName(law));
-        return "[" + JoinNames(names) + "]";
-      });
+  pipelines::VisitLaws(keys, "laws", e.laws);
   IdentifyOptions& o = e.identify;
   Range above_one = AtLeast(1);
   above_one.lo_open = true;
@@ -366,9 +343,8 @@ std::string ToYaml(const Experiment& experiment) {
 }
 
 RestitutionLaw MainLaw(const Experiment& e) {
-  const bool energetic =
-      std::find(e.laws.begin(), e.laws.end(), RestitutionLaw::kEnergetic) != e.laws.end();
-  return energetic || e.laws.empty() ? RestitutionLaw::kEnergetic : e.laws.front();
+  const bool reference = std::find(e.laws.begin(), e.laws.end(), kReferenceLaw) != e.laws.end();
+  return reference || e.laws.empty() ? kReferenceLaw : e.laws.front();
 }
 
 FrameCorrection AllowedCorrection(const FrameCorrection& correction,

@@ -64,8 +64,7 @@ struct Experiment {
   FrameCorrection correction;  // known beforehand, applied before anything else
   // audit parameters that may be corrected: names of Evidence::parameter, or "all"
   std::vector<std::string> apply;
-  std::vector<RestitutionLaw> laws = {RestitutionLaw::kNewton, RestitutionLaw::kPoisson,
-                                      RestitutionLaw::kEnergetic};
+  std::vector<RestitutionLaw> laws = AllRestitutionLaws();
   IdentifyOptions identify;
   CoefficientOptions coefficients;
   ValidationOptions validation;

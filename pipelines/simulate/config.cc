@@ -9,6 +9,7 @@
 #include "data/files/text.h"
 #include "data/yaml/yaml.h"
 #include "impact/motion/mechanism_bodies.h"
+#include "pipelines/config/restitution_keys.h"
 #include "pipelines/config/visit.h"
 #include "pipelines/config/yaml.h"
 #include "pipelines/simulate/detail/mechanisms.h"
@@ -20,10 +21,6 @@ namespace {
 
 using Eigen::Vector3d;
 using Eigen::VectorXd;
-
-constexpr EnumWord<RestitutionLaw> kLaws[] = {{RestitutionLaw::kEnergetic, "energetic"},
-                                              {RestitutionLaw::kPoisson, "poisson"},
-                                              {RestitutionLaw::kNewton, "newton"}};
 
 void VisitPlane(Keys& keys, MovingPlane& plane, const std::vector<MovingPlane>& earlier,
                 const std::vector<BodyEntry>& bodies, bool planar) {
@@ -132,18 +129,17 @@ void VisitSimulation(Keys& keys, SimulateOptions& o) {
              fmt::format("{} for {} s", FormatNumber(o.sample_step), FormatNumber(o.duration)),
              fmt::format("at least {}, for {} samples", FormatNumber(o.duration / kMostSamples),
                          kMostSamples));
-  keys.Word("law", o.law, kLaws, "of impacts at one contact");
-  const MultiLaw laws[] = {MultiLaw::kSequence, MultiLaw::kSimultaneousNewton,
-                           MultiLaw::kSimultaneousPoisson, MultiLaw::kGlobalEnergetic};
+  pipelines::VisitLaw(keys, o.law, "of impacts at one contact");
   std::vector<std::string> names;
-  for (const MultiLaw law : laws) names.emplace_back(MultiLawName(law));
-  std::string word = names[0];
+  for (const MultiLawInfo& law : kMultiLaws)
+    if (law.simulated) names.emplace_back(law.word);
+  std::string word = MultiLawName(o.several);
   keys.OneOf("several_contacts", word, names,
              "contacts that touch at once: one after the other by law, the fastest first; together "
              "by Newton's or Poisson's law; or by the global energetic law with the least e of the "
              "contacts that touch");
-  for (const MultiLaw law : laws)
-    if (word == MultiLawName(law)) o.several = law;
+  for (const MultiLawInfo& law : kMultiLaws)
+    if (word == law.word) o.several = law.law;
   keys.Number("tolerance", o.tolerance, Closed(1e-14, 1e-3),
               "of a step, relative, and absolute in the units of coordinates and velocities");
   keys.Number("least_rebound_m_per_s", o.least_rebound, Positive(),

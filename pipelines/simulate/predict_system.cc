@@ -108,42 +108,37 @@ SystemPrediction PredictSystem(const SystemToPredict& problem) {
     if (one.outcome.usable()) one.certificate = CertifySystem(system, one.outcome, e_star, law);
     out.laws.push_back(std::move(one));
   };
-  const auto energetic = RestitutionLaw::kEnergetic;
-  add("springs", "each contact gives back e^2 of the work that pressed it", SolveSprings(system),
-      {1}, energetic);
+  const auto add_by = [&](MultiLaw law, const std::string& definition, MultiOutcome outcome,
+                          const std::vector<double>& e_star = {1}) {
+    add(MultiLawName(law), definition, std::move(outcome), e_star, kReferenceLaw);
+  };
+  add_by(MultiLaw::kSprings, InfoOf(MultiLaw::kSprings).rule, SolveSprings(system));
   SequenceOptions options;
   options.order = problem.order;
-  for (const auto& [law, word, definition] :
-       {std::tuple(energetic, "energetic",
-                   "each single impact gives back e^2 of its work of compression"),
-        {RestitutionLaw::kPoisson, "poisson",
-         "each single impact gives back e times its impulse of compression"},
-        {RestitutionLaw::kNewton, "newton",
-         "each single impact ends with -e times its normal velocity"}}) {
+  const MultiLawInfo& sequence = InfoOf(MultiLaw::kSequence);
+  for (const RestitutionLaw law : RestitutionLawsReferenceFirst()) {
     options.law = law;
-    add(fmt::format("sequence_{}", word), definition, SolveSequence(system, options), {1}, law);
+    add(fmt::format("{}_{}", sequence.word, LawName(law)),
+        fmt::format("{} {}", sequence.rule, InfoOf(law).rule), SolveSequence(system, options), {1},
+        law);
   }
-  add("simultaneous_newton",
-      "every contact that stays pressed ends with -e times its normal velocity",
-      SolveSimultaneous(system, MultiLaw::kSimultaneousNewton), {1}, energetic);
-  add("simultaneous_poisson",
-      "every contact gives back at least e times its impulse of compression",
-      SolveSimultaneous(system, MultiLaw::kSimultaneousPoisson), {1}, energetic);
-  const std::string global = fmt::format(
-      "an event gives back e_star^2 of the normal work of all contacts together; {} divide the "
-      "normal impulses, which is a rule and no law",
-      problem.global.closure.rows() > 0 ? "the relations given"
-      : problem.global.share.size() > 0 ? "the shares given"
-                                        : "equal shares");
+  for (const MultiLaw law : {MultiLaw::kSimultaneousNewton, MultiLaw::kSimultaneousPoisson})
+    add_by(law, InfoOf(law).rule, SolveSimultaneous(system, law));
+  const std::string global =
+      fmt::format("{}; {} divide the normal impulses, which is a rule and no law",
+                  InfoOf(MultiLaw::kGlobalEnergetic).rule,
+                  problem.global.closure.rows() > 0 ? "the relations given"
+                  : problem.global.share.size() > 0 ? "the shares given"
+                                                    : "equal shares");
   if (problem.global.e_star.empty()) {
     MultiOutcome none = impact::StartOutcome(MultiLaw::kGlobalEnergetic, system, space);
     none.status = SolveStatus::kInvalid;
     none.reason =
         "the contacts have different e; this law has one for all, to be given as global.e_star";
-    add("global_energetic", global, std::move(none), {1}, energetic);
+    add_by(MultiLaw::kGlobalEnergetic, global, std::move(none));
   } else {
-    add("global_energetic", global, SolveGlobal(system, problem.global), problem.global.e_star,
-        energetic);
+    add_by(MultiLaw::kGlobalEnergetic, global, SolveGlobal(system, problem.global),
+           problem.global.e_star);
   }
   if (!out.approaching.empty()) {
     out.sets.push_back(Orders(problem));

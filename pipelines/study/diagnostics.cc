@@ -9,6 +9,7 @@
 #include "data/files/atomic_file.h"
 #include "data/files/number_json.h"
 #include "data/files/output_folder.h"
+#include "data/files/sentence.h"
 #include "reconstruction/pose/missing_attitude.h"
 
 namespace impactlab {
@@ -97,11 +98,13 @@ void NameCases(std::span<const ImpactEvent> events, const FitResult& fit, const 
                            mu.lower95, mu.upper95)
                      : fmt::format("mu is bounded below only, at {:.3g}", mu.lower95))});
     } else if (ends.slide == ends.n) {
+      std::vector<std::string> symbols;
+      for (const RestitutionLawInfo& law : kRestitutionLaws) symbols.emplace_back(law.symbol);
       findings.push_back(
           {"everything_slides",
-           fmt::format("all {} impacts slide from beginning to end: e_n, e_p and e* are one number "
-                       "here, and neither static friction nor how slip stops is tested{}",
-                       ends.n,
+           fmt::format("all {} impacts slide from beginning to end: {} are one number here, and "
+                       "neither static friction nor how slip stops is tested{}",
+                       ends.n, ListInWords(symbols),
                        mu.lower95 <= 0
                            ? fmt::format("; mu agrees with 0 and is at most {:.3g}", mu.upper95)
                            : "")});

@@ -8,11 +8,13 @@
 #include <numeric>
 #include <set>
 
+#include "data/files/sentence.h"
 #include "data/files/table.h"
 #include "data/files/text.h"
 #include "data/statistics/many_tests.h"
 #include "data/statistics/statistics.h"
 #include "impact/law/compliant.h"
+#include "impact/law/impulse_law.h"
 #include "pipelines/study/area_validation.h"
 
 namespace impactlab {
@@ -76,13 +78,6 @@ LawPair Compare(const std::string& law, const ErrorsByImpact& words, const std::
   return pair;
 }
 
-std::string List(const std::vector<std::string>& items) {
-  std::string out;
-  for (std::size_t i = 0; i < items.size(); ++i)
-    out += (i == 0 ? "" : i + 1 == items.size() ? " and " : ", ") + items[i];
-  return out;
-}
-
 }  // namespace
 
 LawComparison CompareLaws(const ValidationTable& table) {
@@ -137,9 +132,12 @@ LawComparison CompareLaws(const ValidationTable& table) {
 }
 
 std::string LawInWords(const std::string& law) {
-  if (law == "energetic") return "the energetic law";
-  if (law == LawName(CompliantLaw::kHuntCrossley)) return "Hunt and Crossley's contact";
-  if (law == LawName(CompliantLaw::kSpringDashpot)) return "the spring-dashpot";
+  for (const RestitutionLawInfo& row : kRestitutionLaws)
+    if (law == row.word) return std::string(row.owner) + " law";
+  for (const ImpulseLawInfo& row : kImpulseLaws)
+    if (law == row.word) return std::string(row.owner) + " law";
+  for (const CompliantLawInfo& row : kCompliantLaws)
+    if (law == row.word) return row.phrase;
   return Capitalized(law) + "'s law";
 }
 
@@ -165,9 +163,10 @@ std::string ToWords(const LawComparison& comparison) {
   std::string out = fmt::format("{} gives the {}motions the highest density", LawInWords(best),
                                 comparison.pairs.front().in_sample ? "" : "unseen ");
   if (!same.empty())
-    out += fmt::format("; {} predict{} the same", List(same), same.size() == 1 ? "s" : "");
-  if (!alike.empty()) out += fmt::format("; no significant difference from it: {}", List(alike));
-  if (!worse.empty()) out += fmt::format("; worse: {}", List(worse));
+    out += fmt::format("; {} predict{} the same", ListInWords(same), same.size() == 1 ? "s" : "");
+  if (!alike.empty())
+    out += fmt::format("; no significant difference from it: {}", ListInWords(alike));
+  if (!worse.empty()) out += fmt::format("; worse: {}", ListInWords(worse));
   return out;
 }
 

@@ -8,7 +8,9 @@
 #include <map>
 #include <optional>
 
+#include "data/files/sentence.h"
 #include "data/files/table.h"
+#include "data/files/text.h"
 #include "data/statistics/statistics.h"
 #include "impact/identify/identify.h"
 #include "impact/identify/single_impact.h"
@@ -16,8 +18,6 @@
 namespace impactlab {
 namespace {
 
-constexpr RestitutionLaw kLaws[] = {RestitutionLaw::kNewton, RestitutionLaw::kPoisson,
-                                    RestitutionLaw::kEnergetic};
 constexpr double kRestitutionLevel = 0.05;
 
 const LawFit* FitOf(const FitResult& fit, RestitutionLaw law) {
@@ -26,16 +26,19 @@ const LawFit* FitOf(const FitResult& fit, RestitutionLaw law) {
   return nullptr;
 }
 
-// The three coefficients that one impact implies at a friction.
+// Of the differences of all laws from the reference.
+using Slopes = std::array<double, kComparedLaws>;
+
+// The coefficients that one impact implies at a friction.
 struct Implied {
-  std::array<double, 3> e{};
+  RestitutionNumbers e{};
   double sd = 0;
 };
 std::optional<Implied> ImpliedBy(const ImpactEvent& event, const Body& body, double mu) {
   Implied out;
-  for (std::size_t k = 0; k < 3; ++k) {
+  for (std::size_t k = 0; k < out.e.size(); ++k) {
     const std::optional<SingleCoefficient> one =
-        RestitutionOf(event, body, {{.e = 0.5, .mu_k = mu, .mu_s = mu}, kLaws[k]});
+        RestitutionOf(event, body, {{.e = 0.5, .mu_k = mu, .mu_s = mu}, kRestitutionLaws[k].law});
     if (!one) return std::nullopt;
     out.e[k] = one->value;
     out.sd = one->sd;
@@ -46,8 +49,9 @@ std::optional<Implied> ImpliedBy(const ImpactEvent& event, const Body& body, dou
 // What is rounding is no difference.
 double Whole(double difference) { return std::abs(difference) < 1e-9 ? 0 : difference; }
 
-bool IsWhole(const ThreeCoefficients& one) {
-  return Whole(one.e_n - one.e_star) == 0 && Whole(one.e_p - one.e_star) == 0;
+bool IsWhole(const ImpliedCoefficients& one) {
+  return std::all_of(one.e.begin(), one.e.end(),
+                     [&](double e) { return Whole(e - one.e.back()) == 0; });
 }
 
 double StopShare(const ImpactOutcome& outcome) {
@@ -59,23 +63,26 @@ double StopShare(const ImpactOutcome& outcome) {
 }
 
 // Mean over recordings with its sd; what friction's error adds is `slope` times its sd.
-void MeanOf(const std::map<std::string, std::vector<double>>& by_recording, double slope_sd,
-            double* mean, double* sd, double* p) {
+RestitutionDifference MeanOf(const std::map<std::string, std::vector<double>>& by_recording,
+                             double slope_sd) {
   std::vector<double> d;
   for (const auto& [name, values] : by_recording) d.push_back(Mean(values));
-  *mean = Mean(d);
+  RestitutionDifference out;
+  out.value = Mean(d);
   const double m = static_cast<double>(d.size());
   const double scatter = d.size() > 1 ? StandardDeviation(d) / std::sqrt(m) : std::nan("");
-  *sd = std::hypot(scatter, slope_sd);
-  *p = d.size() < 3 ? std::nan("")
-       : *sd > 0    ? 2 * StudentCdf(-std::abs(*mean) / *sd, m - 1)
-       : *mean == 0 ? 1
-                    : 0;
+  out.sd = std::hypot(scatter, slope_sd);
+  out.p = d.size() < 3     ? std::nan("")
+          : out.sd > 0     ? 2 * StudentCdf(-std::abs(out.value) / out.sd, m - 1)
+          : out.value == 0 ? 1
+                           : 0;
+  return out;
 }
 
 // Difference of two fitted coefficients, by how each moves when a recording is left out.
-void FittedDifference(const LawFit& a, const LawFit& b, double* difference, double* sd, double* p) {
-  *difference = a.e.value - b.e.value;
+RestitutionDifference FittedDifference(const LawFit& a, const LawFit& b) {
+  RestitutionDifference out;
+  out.value = a.e.value - b.e.value;
   std::map<std::string, double> shift;
   const auto add = [&](const LawFit& fit, double sign) {
     for (const EventInfluence& one : fit.influence)
@@ -89,76 +96,91 @@ void FittedDifference(const LawFit& a, const LawFit& b, double* difference, doub
   // Two descents end within a small part of a standard deviation of where they would.
   constexpr double kDescent = 0.02;
   const double descent = kDescent * (std::isfinite(a.e.sd) ? a.e.sd : 0);
-  *sd = m > 2 && std::isfinite(sum) ? std::hypot(std::sqrt(sum * (m - 1) / m), descent)
-                                    : std::nan("");
-  *p = *sd > 0                        ? 2 * StudentCdf(-std::abs(*difference) / *sd, m - 1)
-       : std::abs(*difference) < 1e-9 ? 1
-                                      : std::nan("");
+  out.sd = m > 2 && std::isfinite(sum) ? std::hypot(std::sqrt(sum * (m - 1) / m), descent)
+                                       : std::nan("");
+  out.p = out.sd > 0                   ? 2 * StudentCdf(-std::abs(out.value) / out.sd, m - 1)
+          : std::abs(out.value) < 1e-9 ? 1
+                                       : std::nan("");
+  return out;
 }
 
-RestitutionRow RestitutionRowOf(
-    const std::string& group, const std::vector<const ThreeCoefficients*>& impacts,
-    const std::map<const ThreeCoefficients*, std::array<double, 2>>& by_mu, double sd_mu) {
+RestitutionRow RestitutionRowOf(const std::string& group,
+                                const std::vector<const ImpliedCoefficients*>& impacts,
+                                const std::map<const ImpliedCoefficients*, Slopes>& by_mu,
+                                double sd_mu) {
   RestitutionRow row;
   row.group = group;
   row.n = static_cast<int>(impacts.size());
-  std::map<std::string, std::vector<double>> newton, poisson;
-  std::array<double, 2> slope{};
-  for (const ThreeCoefficients* one : impacts) {
-    row.e_n += one->e_n / row.n;
-    row.e_p += one->e_p / row.n;
-    row.e_star += one->e_star / row.n;
-    newton[one->recording].push_back(Whole(one->e_n - one->e_star));
-    poisson[one->recording].push_back(Whole(one->e_p - one->e_star));
-    for (std::size_t k = 0; k < 2; ++k) slope[k] += by_mu.at(one)[k] / row.n;
+  std::array<std::map<std::string, std::vector<double>>, kComparedLaws> differences;
+  Slopes slope{};
+  for (const ImpliedCoefficients* one : impacts) {
+    for (std::size_t k = 0; k < row.e.size(); ++k) row.e[k] += one->e[k] / row.n;
+    for (std::size_t k = 0; k < kComparedLaws; ++k) {
+      differences[k][one->recording].push_back(Whole(one->Less(k)));
+      slope[k] += by_mu.at(one)[k] / row.n;
+    }
   }
-  row.recordings = static_cast<int>(newton.size());
-  MeanOf(newton, slope[0] * sd_mu, &row.n_less_star, &row.sd_n, &row.p_n);
-  MeanOf(poisson, slope[1] * sd_mu, &row.p_less_star, &row.sd_p, &row.p_p);
+  for (std::size_t k = 0; k < kComparedLaws; ++k)
+    row.less_reference[k] = MeanOf(differences[k], slope[k] * sd_mu);
+  row.recordings = static_cast<int>(differences[0].size());
   return row;
+}
+
+// Which of the fitted coefficients differ from that of the reference, and by how much.
+std::string DifferencesInWords(const RestitutionRow& fit) {
+  const std::string reference = InfoOf(kReferenceLaw).symbol;
+  const double level = kRestitutionLevel / static_cast<double>(kComparedLaws);
+  std::vector<std::string> differ, alike, figures;
+  for (std::size_t k = 0; k < kComparedLaws; ++k) {
+    const std::string symbol = kRestitutionLaws[k].symbol;
+    const RestitutionDifference& d = fit.less_reference[k];
+    (d.p < level ? differ : alike).push_back(symbol);
+    figures.push_back(std::isfinite(d.sd) ? fmt::format("{} - {} = {:+.4f} ± {:.4f}, p = {:.2g}",
+                                                        symbol, reference, d.value, d.sd, d.p)
+                                          : symbol + " - " + reference + " without an uncertainty");
+  }
+  const char* const all = kComparedLaws == 2 ? "both" : "all";
+  const std::string found =
+      alike.empty()    ? fmt::format("{} others differ from {}", all, reference)
+      : differ.empty() ? std::string("they do not differ significantly")
+                       : fmt::format("{} differ{} from {}, {} do{} not significantly",
+                                     ListInWords(differ), differ.size() == 1 ? "s" : "", reference,
+                                     ListInWords(alike), alike.size() == 1 ? "es" : "");
+  return fmt::format("{} at the level of {:.0f} % for {} together, p below {} for each ({})", found,
+                     100 * kRestitutionLevel, all, level, JoinNames(figures, "; "));
 }
 
 std::string RestitutionSentence(const RestitutionComparison& c) {
   const RestitutionRow& fit = c.rows.front();
-  if (std::all_of(c.impacts.begin(), c.impacts.end(),
-                  [](const ThreeCoefficients& one) { return IsWhole(one); }))
+  if (std::all_of(c.impacts.begin(), c.impacts.end(), IsWhole)) {
+    std::vector<std::string> symbols;
+    for (const RestitutionLawInfo& law : kRestitutionLaws) symbols.emplace_back(law.symbol);
     return fmt::format(
-        "e_n, e_p and e* are one number ({:.3f}) in all {} impacts: slip neither stops nor turns "
-        "on the way in any of them",
-        fit.e_star, c.impacts.size());
-  const double level = 0.5 * kRestitutionLevel;  // two differences are looked at
-  const auto differs = [&](double p) { return p < level; };
-  std::string out = fmt::format("e_n = {:.3f}, e_p = {:.3f}, e* = {:.3f} fitted to all", fit.e_n,
-                                fit.e_p, fit.e_star);
-  const bool n = differs(fit.p_n), p = differs(fit.p_p);
-  const auto figure = [](const char* name, double value, double sd, double p_value) {
-    return std::isfinite(sd)
-               ? fmt::format("{} - e* = {:+.4f} ± {:.4f}, p = {:.2g}", name, value, sd, p_value)
-               : std::string(name) + " - e* without an uncertainty";
-  };
-  if (!std::isfinite(fit.sd_n) && !std::isfinite(fit.sd_p))
-    out += "; these recordings do not determine whether they differ";
-  else
-    out += fmt::format(
-        "; {} at the level of {:.0f} % for both together, p below {} for each ({}; {})",
-        n && p ? "both others differ from e*"
-        : n    ? "e_n differs from e*, e_p does not significantly"
-        : p    ? "e_p differs from e*, e_n does not significantly"
-               : "they do not differ significantly",
-        100 * kRestitutionLevel, level, figure("e_n", fit.n_less_star, fit.sd_n, fit.p_n),
-        figure("e_p", fit.p_less_star, fit.sd_p, fit.p_p));
+        "{} are one number ({:.3f}) in all {} impacts: slip neither stops nor turns on the way in "
+        "any of them",
+        ListInWords(symbols), fit.e.back(), c.impacts.size());
+  }
+  std::vector<std::string> fitted;
+  for (std::size_t k = 0; k < fit.e.size(); ++k)
+    fitted.push_back(fmt::format("{} = {:.3f}", kRestitutionLaws[k].symbol, fit.e[k]));
+  std::string out = JoinNames(fitted) + " fitted to all; ";
+  out += std::all_of(fit.less_reference.begin(), fit.less_reference.end(),
+                     [](const RestitutionDifference& d) { return !std::isfinite(d.sd); })
+             ? "these recordings do not determine whether they differ"
+             : DifferencesInWords(fit);
   int whole = 0;
   double largest = 0;
   std::string where;
-  for (const ThreeCoefficients& one : c.impacts) {
+  for (const ImpliedCoefficients& one : c.impacts) {
     whole += IsWhole(one);
-    const double difference =
-        std::max(std::abs(one.e_n - one.e_star), std::abs(one.e_p - one.e_star));
+    double difference = 0;
+    for (std::size_t k = 0; k < kComparedLaws; ++k)
+      difference = std::max(difference, std::abs(one.Less(k)));
     if (difference > largest) largest = difference, where = one.path_case;
   }
-  out += fmt::format(
-      ". In {} of {} impacts slip neither stops nor turns, and the three are one number", whole,
-      c.impacts.size());
+  out +=
+      fmt::format(". In {} of {} impacts slip neither stops nor turns, and the {} are one number",
+                  whole, c.impacts.size(), NumberInWords(kRestitutionLaws.size()));
   if (largest > 0 && whole < static_cast<int>(c.impacts.size()))
     out += fmt::format("; in the others they part by up to {:.2g} (case {})", largest, where);
   return out;
@@ -169,14 +191,15 @@ std::string RestitutionSentence(const RestitutionComparison& c) {
 RestitutionComparison CompareRestitution(std::span<const ImpactEvent> events, const Body& body,
                                          const FitResult& fit) {
   RestitutionComparison out;
-  std::array<const LawFit*, 3> fits{};
-  for (std::size_t k = 0; k < 3; ++k) fits[k] = FitOf(fit, kLaws[k]);
+  std::array<const LawFit*, kRestitutionLaws.size()> fits{};
+  for (std::size_t k = 0; k < fits.size(); ++k) fits[k] = FitOf(fit, kRestitutionLaws[k].law);
   if (std::any_of(fits.begin(), fits.end(), [](const LawFit* f) { return f == nullptr; }))
     return out;
-  const ImpactModel model = ModelOf(*fits[2]);
+  const LawFit& reference = *fits.back();
+  const ImpactModel model = ModelOf(reference);
   out.mu = model.mu_k;
-  out.sd_mu = std::isfinite(fits[2]->mu_k.sd) ? fits[2]->mu_k.sd : 0;
-  std::vector<std::array<double, 2>> slopes;
+  out.sd_mu = std::isfinite(reference.mu_k.sd) ? reference.mu_k.sd : 0;
+  std::vector<Slopes> slopes;
   for (const ImpactEvent& event : events) {
     if (!event.accepted || !(event.contact.v_minus_F.z() < 0)) continue;
     const ImpactOutcome outcome = Solve(event.contact, model, {.dense_output = false});
@@ -185,26 +208,26 @@ RestitutionComparison CompareRestitution(std::span<const ImpactEvent> events, co
     const double step = std::max(1e-4, 0.5 * out.sd_mu);
     const std::optional<Implied> above = ImpliedBy(event, body, out.mu + step),
                                  below = ImpliedBy(event, body, std::max(0.0, out.mu - step));
-    std::array<double, 2> slope{};
+    Slopes slope{};
     if (above && below)
-      for (std::size_t k = 0; k < 2; ++k)
-        slope[k] = Whole((above->e[k] - above->e[2]) - (below->e[k] - below->e[2])) /
+      for (std::size_t k = 0; k < slope.size(); ++k)
+        slope[k] = Whole((above->e[k] - above->e.back()) - (below->e[k] - below->e.back())) /
                    (out.mu + step - std::max(0.0, out.mu - step));
-    out.impacts.push_back({event.recording, outcome.path_case.Name(), event.impact, at->e[0],
-                           at->e[1], at->e[2], at->sd, StopShare(outcome)});
+    out.impacts.push_back({event.recording, outcome.path_case.Name(), event.impact, at->e, at->sd,
+                           StopShare(outcome)});
     slopes.push_back(slope);
   }
   if (out.impacts.empty()) return out;
   RestitutionRow fitted;
   fitted.group = "fit";
   fitted.n = static_cast<int>(out.impacts.size());
-  fitted.e_n = fits[0]->e.value, fitted.e_p = fits[1]->e.value, fitted.e_star = fits[2]->e.value;
-  FittedDifference(*fits[0], *fits[2], &fitted.n_less_star, &fitted.sd_n, &fitted.p_n);
-  FittedDifference(*fits[1], *fits[2], &fitted.p_less_star, &fitted.sd_p, &fitted.p_p);
+  for (std::size_t k = 0; k < fits.size(); ++k) fitted.e[k] = fits[k]->e.value;
+  for (std::size_t k = 0; k < kComparedLaws; ++k)
+    fitted.less_reference[k] = FittedDifference(*fits[k], reference);
   out.rows.push_back(fitted);
-  std::map<const ThreeCoefficients*, std::array<double, 2>> by_mu;
-  std::vector<const ThreeCoefficients*> all;
-  std::map<std::string, std::vector<const ThreeCoefficients*>> by_case;
+  std::map<const ImpliedCoefficients*, Slopes> by_mu;
+  std::vector<const ImpliedCoefficients*> all;
+  std::map<std::string, std::vector<const ImpliedCoefficients*>> by_case;
   for (std::size_t i = 0; i < out.impacts.size(); ++i) {
     by_mu[&out.impacts[i]] = slopes[i];
     all.push_back(&out.impacts[i]);
@@ -219,13 +242,20 @@ RestitutionComparison CompareRestitution(std::span<const ImpactEvent> events, co
 }
 
 void WriteRestitution(const std::filesystem::path& path, const RestitutionComparison& comparison) {
-  CsvWriter out(path, {"group", "n", "recordings", "e_n", "e_p", "e_star", "e_n_less_e_star",
-                       "sd_n", "p_n", "e_p_less_e_star", "sd_p", "p_p"});
+  std::vector<std::string> columns = {"group", "n", "recordings"};
+  for (const RestitutionLawInfo& law : kRestitutionLaws) columns.emplace_back(law.coefficient);
+  for (std::size_t k = 0; k < kComparedLaws; ++k) {
+    const std::string name = kRestitutionLaws[k].coefficient, index = name.substr(2);  // of e_n
+    columns.push_back(name + "_less_" + CoefficientName(kReferenceLaw));
+    columns.push_back("sd_" + index);
+    columns.push_back("p_" + index);
+  }
+  CsvWriter out(path, columns);
   for (const RestitutionRow& row : comparison.rows) {
     out.Text(row.group).Integer(row.n).Integer(row.recordings);
-    for (const double value : {row.e_n, row.e_p, row.e_star, row.n_less_star, row.sd_n, row.p_n,
-                               row.p_less_star, row.sd_p, row.p_p})
-      out.Number(value);
+    for (const double e : row.e) out.Number(e);
+    for (const RestitutionDifference& d : row.less_reference)
+      out.Number(d.value).Number(d.sd).Number(d.p);
     out.EndRow();
   }
   out.Commit();

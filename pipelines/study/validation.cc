@@ -231,9 +231,9 @@ void AddValidationRows(const ImpactEvent& event, const Body& body, const LawFit&
     for (const CompliantLaw law : kValidatedCompliantLaws)
       if (const auto word = WordOf(event, body, law, fit, reference_speed))
         AddWord(event, body, *word, fold, identify, options, table);
-  if (fit.law != LawName(RestitutionLaw::kNewton)) return;
-  for (const ImpulseLaw law : kValidatedImpulseLaws)
-    if (const auto word = WordOf(event, body, law, fit))
+  if (fit.law != LawName(kImpulseRestitution)) return;
+  for (const ImpulseLawInfo& law : kImpulseLaws)
+    if (const auto word = law.listed ? WordOf(event, body, law.law, fit) : std::nullopt)
       AddWord(event, body, *word, fold, identify, options, table);
 }
 

@@ -6,6 +6,7 @@
 #include "data/files/table.h"
 #include "data/files/text.h"
 #include "data/yaml/yaml.h"
+#include "pipelines/config/restitution_keys.h"
 #include "pipelines/config/yaml.h"
 #include "pipelines/synth/motion.h"
 #include "pipelines/synth/synth.h"
@@ -20,15 +21,12 @@ using pipelines::Need;
 using pipelines::YamlLine;
 using pipelines::YamlWord;
 
-constexpr EnumWord<RestitutionLaw> kLaws[] = {{RestitutionLaw::kNewton, "newton"},
-                                              {RestitutionLaw::kPoisson, "poisson"},
-                                              {RestitutionLaw::kEnergetic, "energetic"}};
 constexpr EnumWord<bool> kKinds[] = {{true, "planar_poses"}, {false, "spatial_poses"}};
 
 void VisitImpactModel(Keys& keys, ImpactModel& model) {
-  keys.Word("law", model.law, kLaws, "of impact", Need::kRequired);
+  pipelines::VisitLaw(keys, model.law, "of impact", Need::kRequired);
   keys.Number(CoefficientName(model.law), model.e, Closed(0, 1),
-              "restitution; e_p with law poisson, e_n with newton", Need::kRequired);
+              ("restitution; " + OtherCoefficientWords()).c_str(), Need::kRequired);
   keys.Number("mu_k", model.mu_k, NonNegative(), "kinetic friction", Need::kRequired);
   if (keys.reading() != nullptr) model.mu_s = model.mu_k;
   keys.Number("mu_s", model.mu_s, AtLeast(model.mu_k),

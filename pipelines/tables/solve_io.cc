@@ -8,6 +8,7 @@
 #include <set>
 
 #include "data/base/error.h"
+#include "data/files/sentence.h"
 #include "impact/law/certify.h"
 #include "impact/law/solve.h"
 #include "pipelines/tables/certificate_json.h"
@@ -93,17 +94,14 @@ Case ReadCase(const json& row) {
   for (int i = 0; i < 3; ++i) out.contact.A_F.row(i) = Vector(A[i], "A_F").transpose();
   out.contact.v_minus_F = Vector(row["v_minus_F"], "v_minus_F");
   const json& law = row["law"];
-  bool found = false;
-  for (const RestitutionLaw known_law :
-       {RestitutionLaw::kNewton, RestitutionLaw::kPoisson, RestitutionLaw::kEnergetic}) {
-    if (law.is_string() && law.get<std::string>() == LawName(known_law)) {
-      out.model.law = known_law;
-      found = true;
-    }
+  const auto known_law = law.is_string() ? RestitutionLawOf(law.get<std::string>()) : std::nullopt;
+  if (!known_law) {
+    std::vector<std::string> allowed;
+    for (const RestitutionLaw one : RestitutionLawsReferenceFirst())
+      allowed.push_back(fmt::format("\"{}\"", LawName(one)));
+    throw BadRow{fmt::format("law: found {}, allowed {}", law.dump(), ListInWords(allowed, "or"))};
   }
-  if (!found)
-    throw BadRow{
-        fmt::format("law: found {}, allowed \"energetic\", \"poisson\" or \"newton\"", law.dump())};
+  out.model.law = *known_law;
   out.model.e = ReadNumber(row, "e");
   out.model.mu_k = ReadNumber(row, "mu_k");
   out.model.mu_s = ReadNumber(row, "mu_s", out.model.mu_k);

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Holds the structure of the sources: check_structure.py includes ROOT | symbols ROOT ARCHIVE...
+"""Holds the structure of the sources: check_structure.py includes ROOT | laws ROOT | symbols ROOT ARCHIVE...
 
 includes: every #include runs in the direction of layout.txt, no folder reads another one's private headers (folders
 `detail`), public headers show the standard library and Eigen only, no folder holds more than 30 sources, no file more
 than 570 lines.
+laws: the words of laws and of their coefficients stand in the tables of laws only; no other source writes one as text.
 symbols: no name is defined twice in the archives of the rooms, and no type twice in one namespace.
 """
 import collections, pathlib, re, subprocess, sys
@@ -80,6 +81,55 @@ def check_includes(root):
     return faults
 
 
+# Where the words of laws are written: a row a value of the enum.
+LAW_TABLES = ("data/files/restitution_law.h", "impact/law/impulse_law.h", "impact/law/compliant.h", "impact/multi/outcome.h")
+# Texts that may name laws all the same, and why.
+NAMES_LAWS = {
+    "impact/multi/certify.cc": "a check of the motion of springs, named after them",
+    "impact/multi/global.cc": "an option of the global energetic law, named after its field",
+    "pipelines/cli/new_folder.cc": "example files, which their owner edits",
+    "pipelines/bench_tests/bench_tests.cc": "a bench test measures Newton's coefficient whatever laws there are",
+    "pipelines/map/picture.cc": "what set an impulse, not a law",
+    "pipelines/simulate/predict_system_files.cc": "keys of a system file, named after what they set",
+    "pipelines/simulate/system_config.cc": "keys of a system file, named after what they set",
+}
+LITERAL = re.compile(r'//[^\n]*|/\*.*?\*/|R"(\w*)\((.*?)\)\1"|"((?:[^"\\\n]|\\.)*)"|\'(?:[^\'\\\n]|\\.)+\'', re.S)
+
+
+def literals(text):
+    """(line, text) of every string literal; the tables of #include are none."""
+    for match in LITERAL.finditer(text):
+        inner = match.group(2) if match.group(2) is not None else match.group(3)
+        if inner is not None and not text[:match.start()].rpartition("\n")[2].startswith("#include"):
+            yield text.count("\n", 0, match.start()) + 1, inner
+
+
+def check_laws(root):
+    words, names = set(), set()
+    for table in LAW_TABLES:
+        text = (root / table).read_text()
+        rows = re.findall(r'\.(?:word|coefficient) = "(\w+)"', text)
+        if not rows:
+            return [f"{table}: holds no rows with .word"]
+        words.update(rows)
+        # In sentences a law may be called the energetic one; its other words and those of coefficients are no prose.
+        if table == LAW_TABLES[0]:
+            names.update(word for word in rows if word != "energetic")
+    inside = re.compile(r"(?<![\w.])(?:%s)(?!\w)" % "|".join(sorted(names)))
+    faults, used = [], set()
+    for path in sources(root):
+        if str(path) in LAW_TABLES:
+            continue
+        for line, text in literals((root / path).read_text()):
+            if text not in words and not inside.search(text):
+                continue
+            used.add(str(path))
+            if str(path) not in NAMES_LAWS:
+                faults.append(f"{path}:{line}: \"{text[:60]}\" names a law; take it from its table ({', '.join(LAW_TABLES)})")
+    return faults + [f"{path}: is allowed to name laws ({reason}) and names none"
+                     for path, reason in NAMES_LAWS.items() if path not in used]
+
+
 def check_symbols(root, archives):
     faults = []
     strong, weak = collections.defaultdict(set), collections.defaultdict(set)
@@ -119,11 +169,12 @@ def check_symbols(root, archives):
 
 
 def main():
-    if len(sys.argv) < 3 or sys.argv[1] not in ("includes", "symbols"):
+    checks = {"includes": check_includes, "laws": check_laws, "symbols": lambda root: check_symbols(root, sys.argv[3:])}
+    if len(sys.argv) < 3 or sys.argv[1] not in checks:
         print(__doc__, file=sys.stderr)
         return 2
     root = pathlib.Path(sys.argv[2])
-    faults = check_includes(root) if sys.argv[1] == "includes" else check_symbols(root, sys.argv[3:])
+    faults = checks[sys.argv[1]](root)
     for fault in faults:
         print(fault)
     print(f"{len(faults)} faults")

@@ -8,7 +8,7 @@
 // c - s mu b <= 0 (Painleve) implies that slip slows down and that b^2 < (mu a)^2, so such slip
 // always stops, and then sticks.
 
-#include "impact/law/detail/normal_path.h"
+#include "impact/law/detail/linear_walk.h"
 
 namespace impactlab::impact {
 

@@ -81,7 +81,7 @@ SpatialProblem<T> MakeSpatial(const Inputs<T>& in, const ImpactModel& model,
   problem.at_rest = std::sqrt(v_x * v_x + v_y * v_y) <= kRest * problem.velocity_unit;
   problem.tolerance = std::clamp(options.tolerance, 1e-14, 1e-3);
   problem.dense = options.dense_output;
-  problem.works = model.law == RestitutionLaw::kEnergetic || model.e_t > 0;
+  problem.works = model.e_t > 0 || VisitEnd(model.law, [](auto end) -> bool { return end.kWork; });
   return problem;
 }
 

@@ -96,24 +96,20 @@ int SpatialWalk<T>::Monotone(const SlipSeries<T>& series, double step,
 template <class T>
 T SpatialWalk<T>::Residual(StepEvent event, const SlipPoint<T>& point) const {
   if (event != StepEvent::kLaw) return point.vn;
-  switch (in_.law) {
-    case RestitutionLaw::kNewton:
-      return point.vn - path_.NewtonTarget();
-    case RestitutionLaw::kPoisson:
-      return path_.J + point.J - path_.PoissonEnd();
-    case RestitutionLaw::kEnergetic:
-      return path_.W_r + point.W_n - path_.EnergyTarget();
-  }
-  return point.vn;
+  return VisitEnd(in_.law, [&](auto end) { return end.Residual(path_, point); });
 }
 
 template <class T>
 double SpatialWalk<T>::ResidualSlope(StepEvent event, const SlipPoint<T>& point) const {
-  const double s = Value(point.s);
-  if (event == StepEvent::kLaw && in_.law == RestitutionLaw::kPoisson) return s;
-  if (event == StepEvent::kLaw && in_.law == RestitutionLaw::kEnergetic) return s * Value(point.vn);
-  const double phi = Value(point.phi);
-  return s * Value(field_.NormalRate(T(std::cos(phi)), T(std::sin(phi))));
+  const auto normal_rate = [&] {
+    const double phi = Value(point.phi);
+    return Value(field_.NormalRate(T(std::cos(phi)), T(std::sin(phi))));
+  };
+  // dJ_n = s dsigma
+  return Value(point.s) *
+         (event == StepEvent::kLaw
+              ? VisitEnd(in_.law, [&](auto end) { return end.Slope(Value(point.vn), normal_rate); })
+              : normal_rate());
 }
 
 // First event on (from, to], where v_n is monotone.
@@ -145,9 +141,11 @@ typename SpatialWalk<T>::StepEvent SpatialWalk<T>::FindEvent(const SlipSeries<T>
   if (falls) to = zero_of_vn();
   const auto law = [&](double x, SlipPoint<T>& point) {
     point.vn = T(series.NormalVelocityAt(x));
-    if (in_.law == RestitutionLaw::kPoisson) point.J = T(series.ImpulseAt(x));
-    if (in_.law == RestitutionLaw::kEnergetic) point.W_n = T(series.NormalWorkAt(x));
-    return Value(Residual(StepEvent::kLaw, point));
+    return VisitEnd(in_.law, [&](auto end) {
+      if constexpr (end.kImpulse) point.J = T(series.ImpulseAt(x));
+      if constexpr (end.kWork) point.W_n = T(series.NormalWorkAt(x));
+      return Value(end.Residual(path_, point));
+    });
   };
   SlipPoint<T> last;
   if (law(to, last) >= 0) {

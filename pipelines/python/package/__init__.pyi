@@ -189,7 +189,7 @@ def identify(
     events: Events,
     body: Body,
     *,
-    laws: Sequence[str] = ["newton", "poisson", "energetic"],
+    laws: Sequence[str] = ...,
     likelihood: str = "adaptive",
     fit_discrepancy: bool = True,
     fit_mu_s: bool = False,

@@ -3,11 +3,14 @@
 
 #include "impact/law/law_table.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <set>
 #include <stdexcept>
 
+#include "impact/law/compliant.h"
 #include "tests/impact/random_contact.h"
 
 namespace impactlab {
@@ -69,14 +72,38 @@ TEST(LawTable, EnergyAndCertificates) {
   }
 }
 
+// One word a law, whatever its kind, and every law of both tables.
+TEST(LawTable, HoldsTheLawsOfBothTablesOnce) {
+  std::set<std::string> words;
+  std::size_t paths = 0, impulses = 0;
+  for (const PredictionLaw& law : PredictionLaws()) {
+    words.insert(law.word);
+    EXPECT_NE(law.path.has_value(), law.impulse.has_value()) << law.word;
+    paths += law.path.has_value();
+    impulses += law.impulse.has_value();
+    EXPECT_FALSE(law.rule.empty()) << law.word;
+  }
+  EXPECT_EQ(paths, kRestitutionLaws.size());
+  EXPECT_EQ(impulses, kImpulseLaws.size());
+  for (const CompliantLawInfo& law : kCompliantLaws) words.insert(law.word);
+  EXPECT_EQ(words.size(), paths + impulses + kCompliantLaws.size());
+  EXPECT_EQ(LawNames().front(), "energetic");
+  EXPECT_THAT(LawNames(), ::testing::IsSupersetOf({"newton", "poisson", "brach", "smith"}));
+  EXPECT_THAT(LawNames(), ::testing::Not(::testing::Contains("brach_printed")));
+  EXPECT_THAT(RestitutionInWords(), ::testing::StartsWith("e* of the energetic law, "));
+  EXPECT_THAT(RestitutionInWords(), ::testing::EndsWith("e_p of Poisson's, e_n of the others"));
+}
+
 TEST(LawTable, UnknownLawAndPlanarLawsInSpace) {
   EXPECT_THROW(Predict("hooke", {}, {}), std::invalid_argument);
   ContactState contact;
   contact.v_minus_F << 1, 1, -1;
-  for (const char* law : {"brach", "whittaker", "smith", "brach_printed"}) {
-    const LawOutcome outcome = Predict(law, contact, {});
-    EXPECT_EQ(outcome.status, SolveStatus::kInvalid);
-    EXPECT_NE(outcome.reason.find("planar only"), std::string::npos);
+  for (const PredictionLaw& law : PredictionLaws()) {
+    const LawOutcome outcome = Predict(law.word, contact, {});
+    EXPECT_EQ(outcome.usable(), law.spatial) << law.word;
+    if (!law.spatial) {
+      EXPECT_NE(outcome.reason.find("planar only"), std::string::npos);
+    }
   }
   EXPECT_TRUE(Predict("newton", contact, {}, false).certificate.checks.empty());
 }

@@ -70,6 +70,16 @@ TEST(ReportHtml, NamesWhatItKnowsAndWhatItDoesNot) {
   EXPECT_EQ(ReasonTitle("second_contact"), "second contact too soon");
   EXPECT_EQ(ReasonTitle("some_thing"), "some thing");
   EXPECT_EQ(LawPhrase("newton"), "Newton\u2019s law");
+  EXPECT_EQ(LawPhrase("energetic"), "the energetic law");
+  EXPECT_EQ(LawPhrase("smith"), "Smith\u2019s law");
+  EXPECT_EQ(LawPhrase("hunt_crossley"), "the Hunt\u2013Crossley contact");
+  EXPECT_EQ(LawTitle("spring_dashpot"), "Spring-dashpot");
+  EXPECT_EQ(SymbolHtml("e_star"), "<i>e</i><sub>\u2217</sub>");
+  EXPECT_EQ(SymbolHtml("mu_k"), "<i>\u03BC</i><sub>k</sub>");
+  for (const RestitutionLawInfo& law : kRestitutionLaws) {
+    EXPECT_EQ(LawTitle(law.word), law.title);
+    EXPECT_NE(SymbolHtml(law.coefficient), law.coefficient);
+  }
   EXPECT_EQ(LawPhrase("<law>"), "the &lt;law&gt; law");
   // every reason has words of its own
   for (int k = 0; k <= static_cast<int>(RejectReason::kBadRecording); ++k) {

@@ -279,16 +279,15 @@ TEST(Diagnostics, ThreeCoefficientsPartWhereSlipStops) {
   const RestitutionComparison& c = j.scrutiny.restitution;
   ASSERT_FALSE(c.empty());
   int whole = 0, parted = 0;
-  for (const ThreeCoefficients& one : c.impacts) {
-    EXPECT_NEAR(one.e_star, 0.7, 5e-3) << one.path_case;
+  for (const ImpliedCoefficients& one : c.impacts) {
+    EXPECT_NEAR(one.e.back(), 0.7, 5e-3) << one.path_case;
     if (one.path_case == "0") {
       ++whole;
-      EXPECT_NEAR(one.e_n, one.e_star, 1e-9);
-      EXPECT_NEAR(one.e_p, one.e_star, 1e-9);
+      for (const double e : one.e) EXPECT_NEAR(e, one.e.back(), 1e-9);
       EXPECT_EQ(one.stop_share, 1);
     } else if (one.path_case == "1" || one.path_case == "2") {
       EXPECT_LT(one.stop_share, 1);
-      parted += std::abs(one.e_n - one.e_star) > 0.01;
+      parted += std::abs(one.Less(0)) > 0.01;
     }
   }
   EXPECT_GT(whole, 3);
