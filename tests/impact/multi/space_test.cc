@@ -237,7 +237,7 @@ TEST(GlobalInSpace, ImpulsesThatMoveNothing) {
   EXPECT_EQ(distances.colPivHouseholderQr().rank(), 5);
 }
 
-// Erratum E1: with normals out of the surfaces the document's relations for the corner, p_nA
+// Erratum E1: with normals out of the surfaces Rodriguez's relations for the corner, p_nA
 // + p_nB = p_A.n_B + p_B.n_A, ask for more friction than mu < 1 can give.
 TEST(GlobalInSpace, A17RelationsOfTheCornerWithTrueSigns) {
   const auto corner = [](double mu) {
@@ -306,7 +306,7 @@ TEST(GlobalInSpace, SphereInACorner) {
   EXPECT_EQ(SpaceFailures(system, outcome, {0.5}), "");
 }
 
-// A21, section 8.2. The document prints no dimensions: 0.3 x 0.2 x 0.1 m, the edge at -x on the
+// A21: Rodriguez 2014, section 8.2, prints no dimensions: 0.3 x 0.2 x 0.1 m, the edge at -x on the
 // ground, the other arriving with 1 m/s, slip 0.2 m/s along x.
 MultiOutcome Rock(BlockPoints points) {
   const ImpactSystem system =
@@ -323,9 +323,9 @@ MultiOutcome Rock(BlockPoints points) {
 
 TEST(GlobalInSpace, A21BlockOnThreeCorners) {
   const MultiOutcome outcome = Rock(BlockPoints::kThreeCorners);
-  // As the document says: no slip stops in the first event, B and A leave, C still approaches, and
-  // afterwards the block turns about the line from A to C. Here A is driven down by the impulse at
-  // C (erratum E3), which takes a third event; the document has two.
+  // As Rodriguez 2014 says: no slip stops in the first event, B and A leave, C still approaches,
+  // and afterwards the block turns about the line from A to C. Here A is driven down by the impulse
+  // at C (erratum E3), which takes a third event; he has two.
   EXPECT_EQ(outcome.events, 3);
   for (const MultiPhase& phase : outcome.phases) {
     if (phase.event > 0) continue;
@@ -344,9 +344,9 @@ TEST(GlobalInSpace, A21BlockOnThreeCorners) {
 TEST(GlobalInSpace, A21BlockOnPointsThatEncloseItsCentre) {
   for (const BlockPoints points : {BlockPoints::kFourCorners, BlockPoints::kThreeCentred}) {
     const MultiOutcome outcome = Rock(points);
-    // As the document says: two events, slip of all points stops together in the first, A and B
+    // As Rodriguez 2014 says: two events, slip of all points stops together in the first, A and B
     // leave and the others still approach; the block goes on forward and turns about an axis
-    // parallel to AB. The document lets slip reverse; mu_s = 0.6 holds it here.
+    // parallel to AB. He lets slip reverse; mu_s = 0.6 holds it here.
     EXPECT_EQ(outcome.events, 2);
     ASSERT_EQ(outcome.phases.size(), 3U);
     const MultiPhase &slides = outcome.phases[0], &sticks = outcome.phases[1];
