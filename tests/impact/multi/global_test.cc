@@ -10,6 +10,7 @@
 #include "data/base/error.h"
 #include "impact/multi/certify.h"
 #include "impact/multi/system_builders.h"
+#include "tests/impact/rocking_block.h"
 
 namespace impactlab {
 namespace {
@@ -98,7 +99,8 @@ TEST(Global, A20FiveBallsOfTableD_2DoNotFollow) {
 
 // Block of section 6.2: corner 1 in contact, corner 2 arrives with unit speed.
 ImpactSystem Block(double mu_k, double mu_s, double slip) {
-  return MakeRockingBlock(0.1087, 0.0645, 2.5, 1, slip, {"", {.e = 1, .mu_k = mu_k, .mu_s = mu_s}});
+  return test::MakeRockingBlock(0.1087, 0.0645, 2.5, 1, slip,
+                                {"", {.e = 1, .mu_k = mu_k, .mu_s = mu_s}});
 }
 
 MultiOutcome SolveBlock(const ImpactSystem& system, const std::vector<double>& e_star,

@@ -11,6 +11,7 @@
 #include "impact/multi/rest_friction.h"
 #include "impact/multi/system_builders.h"
 #include "tests/impact/random_system.h"
+#include "tests/impact/rocking_block.h"
 
 namespace impactlab {
 namespace {
@@ -217,13 +218,15 @@ TEST(GlobalInSpace, ImpulsesThatMoveNothing) {
     return system.rows.rows() - qr.rank();
   };
   const Vector3d size(0.3, 0.2, 0.1);
-  EXPECT_EQ(idle(MakeRockingBlock(size, 2.5, BlockPoints::kThreeCorners, 1, Vector2d::Zero(), {})),
+  EXPECT_EQ(idle(test::MakeRockingBlock(size, 2.5, test::BlockPoints::kThreeCorners, 1,
+                                        Vector2d::Zero(), {})),
             3);
-  EXPECT_EQ(idle(MakeRockingBlock(size, 2.5, BlockPoints::kThreeCentred, 1, Vector2d::Zero(), {})),
+  EXPECT_EQ(idle(test::MakeRockingBlock(size, 2.5, test::BlockPoints::kThreeCentred, 1,
+                                        Vector2d::Zero(), {})),
             3);
   EXPECT_EQ(idle(MakeSphereInCorner(0.5, 1, -Vector3d::Ones(), Vector3d::Zero(), {})), 3);
   const ImpactSystem four =
-      MakeRockingBlock(size, 2.5, BlockPoints::kFourCorners, 1, Vector2d::Zero(), {});
+      test::MakeRockingBlock(size, 2.5, test::BlockPoints::kFourCorners, 1, Vector2d::Zero(), {});
   EXPECT_EQ(idle(four), 6);
   const Vector2d corner[] = {{-0.15, -0.1}, {-0.15, 0.1}, {0.15, 0.1}, {0.15, -0.1}};
   MatrixXd distances = MatrixXd::Zero(6, 12);
@@ -308,10 +311,10 @@ TEST(GlobalInSpace, SphereInACorner) {
 
 // A21: Rodriguez 2014, section 8.2, prints no dimensions: 0.3 x 0.2 x 0.1 m, the edge at -x on the
 // ground, the other arriving with 1 m/s, slip 0.2 m/s along x.
-MultiOutcome Rock(BlockPoints points) {
+MultiOutcome Rock(test::BlockPoints points) {
   const ImpactSystem system =
-      MakeRockingBlock(Vector3d(0.3, 0.2, 0.1), 2.5, points, 1, Vector2d(0.2, 0),
-                       {"", {.e = 1, .mu_k = 0.35, .mu_s = 0.6}});
+      test::MakeRockingBlock(Vector3d(0.3, 0.2, 0.1), 2.5, points, 1, Vector2d(0.2, 0),
+                             {"", {.e = 1, .mu_k = 0.35, .mu_s = 0.6}});
   GlobalOptions options;
   options.e_star = {0.5};
   const MultiOutcome outcome = SolveGlobal(system, options);
@@ -322,7 +325,7 @@ MultiOutcome Rock(BlockPoints points) {
 }
 
 TEST(GlobalInSpace, A21BlockOnThreeCorners) {
-  const MultiOutcome outcome = Rock(BlockPoints::kThreeCorners);
+  const MultiOutcome outcome = Rock(test::BlockPoints::kThreeCorners);
   // As Rodriguez 2014 says: no slip stops in the first event, B and A leave, C still approaches,
   // and afterwards the block turns about the line from A to C. Here A is driven down by the impulse
   // at C (erratum E3), which takes a third event; he has two.
@@ -342,7 +345,8 @@ TEST(GlobalInSpace, A21BlockOnThreeCorners) {
 }
 
 TEST(GlobalInSpace, A21BlockOnPointsThatEncloseItsCentre) {
-  for (const BlockPoints points : {BlockPoints::kFourCorners, BlockPoints::kThreeCentred}) {
+  for (const test::BlockPoints points :
+       {test::BlockPoints::kFourCorners, test::BlockPoints::kThreeCentred}) {
     const MultiOutcome outcome = Rock(points);
     // As Rodriguez 2014 says: two events, slip of all points stops together in the first, A and B
     // leave and the others still approach; the block goes on forward and turns about an axis
