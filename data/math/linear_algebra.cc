@@ -53,10 +53,6 @@ MatrixXd SolveSpd(const MatrixView& A, const MatrixView& B) {
   return ldlt.solve(right);
 }
 
-MatrixXd InverseSpd(const MatrixView& A) {
-  return SolveSpd(A, MatrixXd::Identity(A.rows(), A.cols()));
-}
-
 Eigen::Matrix<double, 6, 6> Inverse(const Eigen::Matrix<double, 6, 6>& A) { return A.inverse(); }
 
 MatrixXd PseudoInverse(const MatrixView& A, double tolerance) {

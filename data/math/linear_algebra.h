@@ -50,9 +50,6 @@ Svd3 Svd3Of(const Eigen::Matrix3d& A);
 /// the solution is not finite if A or B is not.
 Eigen::MatrixXd SolveSpd(const MatrixView& A, const MatrixView& B);
 
-/// Inverse of a symmetric positive definite matrix, as SolveSpd with the identity.
-Eigen::MatrixXd InverseSpd(const MatrixView& A);
-
 /// Inverse of a regular 6 x 6 matrix; not finite for a singular one.
 Eigen::Matrix<double, 6, 6> Inverse(const Eigen::Matrix<double, 6, 6>& A);
 

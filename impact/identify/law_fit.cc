@@ -343,22 +343,4 @@ std::vector<StaticLevel> FitStaticFriction(FitTask& task, FitPoint& best) {
   return levels;
 }
 
-double CostAt(const FitTask& task, const FitPoint& at, double mu, double e,
-              Eigen::Vector2d* gradient) {
-  double cost = 0;
-  if (gradient != nullptr) gradient->setZero();
-  for (std::size_t i = 0; i < task.events->size(); ++i) {
-    const EventAt now = EvaluateEvent((*task.events)[i], ModelAt(task, mu, e), Need::kDerivative);
-    const Vec r = now.r - at.at[i].shift;
-    const Eigen::LLT<Mat> llt(at.S[i]);
-    const Vec solved = llt.solve(r);
-    const std::array<double, 3> rho = task.shape(r.dot(solved));
-    cost += 0.5 * task.multiplicity[i] *
-            (rho[0] + 2 * Mat(llt.matrixL()).diagonal().array().log().sum());
-    if (gradient != nullptr)
-      *gradient += task.multiplicity[i] * rho[1] * (now.G.transpose() * solved);
-  }
-  return cost;
-}
-
 }  // namespace impactlab::impact

@@ -3,7 +3,7 @@
 // thesis, section 3.2, eqs 3.43-3.52 with erratum 3, impact/REFERENCES.md).
 //
 // `Solve` walks the same path and keeps it; this gives the velocities after the impact alone, for
-// scans of many states. Its regions are the document's: odd numbers slip to the right before the
+// scans of many states. Its regions are the thesis': odd numbers slip to the right before the
 // impact (v_t > 0), even ones to the left or not at all.
 //   1, 2   map I    slip lasts
 //   3, 4   map II   slip stops in restitution, then the contact sticks;      7, 8   then it slips

@@ -187,7 +187,7 @@ BrachBounds FindBrachBounds(const PlanarContact& p, double e, bool printed) {
     const double low = met(out.energy_low, sign_low), high = met(out.energy_high, sign_high);
     out.energy = std::abs(low) < std::abs(high) ? low : high;
   }
-  // The document counts in mu = s u, s = -sgn(v_t): its order of the roots is ours reversed where s
+  // The thesis counts in mu = s u, s = -sgn(v_t): its order of the roots is ours reversed where s
   // < 0.
   const double s = v_t > 0 ? -1 : 1, low = s > 0 ? sign_low : -sign_high,
                high = s > 0 ? sign_high : -sign_low, M = s * sign_M;

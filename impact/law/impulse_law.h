@@ -106,8 +106,8 @@ ImpulseOutcome ApplyImpulseLaw(const PlanarContact& contact, const ImpulseModel&
 // impact reaches.
 ImpulseOutcome ApplyRatio(const PlanarContact& contact, double e_n, double u);
 
-// Impulse ratios of Brach's law, signed as J_t / J_n (the document's mu is -u where v_t > 0).
-// Infinite where none exists.
+// Impulse ratios of Brach's law, signed as J_t / J_n (mu of the Bristol thesis is -u where v_t >
+// 0). Infinite where none exists.
 struct BrachBounds {
   double singular = 0;                     // u_s: J_n has no finite value (3.13)
   double stick = 0;                        // u_C: v_t+ = 0 (3.14)

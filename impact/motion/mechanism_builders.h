@@ -1,6 +1,6 @@
 #pragma once
-// Mechanisms of the documents: bouncing ball, rod on a vibrating floor, pendulum on a belt, cradle,
-// bodies in a corner, rocking blocks.
+// Mechanisms of the literature: bouncing ball, rod on a vibrating floor, pendulum on a belt (the
+// Bristol thesis); cradle, bodies in a corner, rocking blocks (Rodriguez 2014).
 //
 // Where bodies are free, a mechanism is one of MakeBodyMechanism (impact/motion/mechanism_bodies.h)
 // with the ground at z = 0. The pendulum and the cradle have their angles as coordinates, so that
@@ -26,7 +26,7 @@ BodyMechanism MakeBouncingBall(double e, double height, double gravity = kStanda
                                double radius = 0.1);
 
 // Uniform slender rod whose ends meet a floor at z = amplitude sin(frequency t + phase):
-// the Bristol thesis, chapter 5. Contact 0 is the end at +x of the rod (the document's P2), contact
+// the Bristol thesis, chapter 5. Contact 0 is the end at +x of the rod (the thesis' P2), contact
 // 1 the other (P1).
 struct RodOnFloor {
   double length = 2;     // [m]

@@ -198,7 +198,7 @@ class GlobalImpact {
   // A piece with constant rates: velocities linear and work quadratic in P.
   Progress Straight(const EventRates& rates, double reach, const Goal& goal) {
     double b = 0, a = 0;
-    // One contact alone is determinate: the document's event 2 of the block takes its true work.
+    // One contact alone is determinate: event 2 of Rodriguez's block takes its true work.
     if (Thesis() && rates.set().size() > 1) {
       b = 2 * v_.dot(work_ * rates.rate());
       a = rates.rate().dot(work_ * rates.rate());
@@ -208,7 +208,7 @@ class GlobalImpact {
     }
     const double stop = std::min(reach, NextStop(rates)), vertex = a > 0 ? -b / (2 * a) : kInf;
     const auto work = [&](double x) { return W_ + b * x + a * x * x; };
-    // Lowest work so far. The document takes the vertex of the segment's own curve, wherever it
+    // Lowest work so far. Rodriguez 2014 takes the vertex of the segment's own curve, wherever it
     // lies.
     if (Thesis() && a > 0)
       W_c_ = work(vertex);
@@ -391,7 +391,7 @@ MultiOutcome SolveGlobal(const ImpactSystem& system, const GlobalOptions& option
   outcome.closure = options.closure;
   if (space.width == 3 && options.mode == GlobalMode::kThesis) {
     outcome.status = SolveStatus::kInvalid;
-    outcome.reason = "the document prints no numbers in space: kThesis is planar";
+    outcome.reason = "Rodriguez 2014 prints no numbers in space: kThesis is planar";
     return outcome;
   }
   if (impact::NoneApproaches(space, space.v_minus, kPathRounding * impact::SpeedScale(space))) {

@@ -56,7 +56,7 @@ struct GlobalOptions {
 // max_events is reached.
 MultiOutcome SolveGlobal(const ImpactSystem& system, const GlobalOptions& options = {});
 
-// Relations for the systems of the document: disc in a corner (eq. 3.21), two contacts of a block
+// Relations for the systems of Rodriguez 2014: disc in a corner (eq. 3.21), two contacts of a block
 // on one plane (eq. B.11), balls of a chain (eq. B.33).
 Eigen::MatrixXd CornerClosure();
 Eigen::MatrixXd BlockClosure();

@@ -105,12 +105,6 @@ MatrixXd ContactSpace::NormalRows() const {
   return rows;
 }
 
-VectorXd ContactSpace::NormalPart(const VectorXd& stacked) const {
-  VectorXd part(n_contacts);
-  for (int i = 0; i < n_contacts; ++i) part[i] = stacked[Normal(i)];
-  return part;
-}
-
 ContactSpace ReduceToContacts(const ImpactSystem& system) {
   CheckSystem(system);
   ContactSpace space;

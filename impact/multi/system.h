@@ -74,7 +74,6 @@ struct ContactSpace {
   // index of its first tangential entry
   int Tangent(int contact) const { return width * contact; }
   Eigen::MatrixXd NormalRows() const;  // contacts x freedoms
-  Eigen::VectorXd NormalPart(const Eigen::VectorXd& stacked) const;
 };
 
 // Checks the system and reduces it.

@@ -195,34 +195,6 @@ ImpactSystem MakeFreeBody(const SystemBody& body, const std::vector<Vector3d>& p
   return MakeBodySystem({body}, {}, contacts);
 }
 
-ImpactSystem MakeRockingBlock(double width, double height, double mass, double arrival, double slip,
-                              const ContactProperties& properties) {
-  CheckPositive("width", width);
-  CheckPositive("height", height);
-  CheckPositive("arrival", arrival);
-  const Vector3d omega(0, arrival / width, 0), corner(-0.5 * width, 0, -0.5 * height);
-  const SystemBody block{MakeBox(Vector3d(width, 0, height), mass, true),
-                         Eigen::Isometry3d::Identity(),
-                         slip * Vector3d::UnitX() - omega.cross(corner), omega};
-  return MakeFreeBody(block, {corner, Vector3d(0.5 * width, 0, -0.5 * height)}, Vector3d::UnitZ(),
-                      properties);
-}
-
-ImpactSystem MakeRockingBlock(const Vector3d& size, double mass, BlockPoints points, double arrival,
-                              const Eigen::Vector2d& slip_W, const ContactProperties& properties) {
-  for (const double side : {size.x(), size.y(), size.z()}) CheckPositive("size", side);
-  CheckPositive("arrival", arrival);
-  const Vector3d half = 0.5 * size, omega(0, arrival / size.x(), 0);
-  std::vector<Vector3d> feet = {
-      Vector3d(-half.x(), -half.y(), -half.z()), Vector3d(-half.x(), half.y(), -half.z()),
-      Vector3d(half.x(), points == BlockPoints::kThreeCentred ? 0 : half.y(), -half.z())};
-  if (points == BlockPoints::kFourCorners) feet.push_back(Vector3d(half.x(), -half.y(), -half.z()));
-  const SystemBody block{
-      MakeBox(size, mass), Eigen::Isometry3d::Identity(),
-      Vector3d(slip_W.x(), slip_W.y(), 0) - omega.cross(Vector3d(-half.x(), 0, -half.z())), omega};
-  return MakeFreeBody(block, feet, Vector3d::UnitZ(), properties);
-}
-
 ImpactSystem MakeChain(const std::vector<double>& lengths, const std::vector<double>& masses,
                        const std::vector<double>& angles, const std::vector<double>& rates,
                        const ContactProperties& properties) {

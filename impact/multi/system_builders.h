@@ -60,24 +60,6 @@ ImpactSystem MakeChain(const std::vector<double>& lengths, const std::vector<dou
                        const std::vector<double>& angles, const std::vector<double>& rates,
                        const ContactProperties& properties);
 
-// Rocking block in a plane (Rodriguez 2014, section 6.2): corner 1 at -x rests on the level ground,
-// corner 2 at +x arrives with `arrival` > 0 [m/s] downwards because the block turns about corner 1,
-// and both slide along x with `slip`.
-ImpactSystem MakeRockingBlock(double width, double height, double mass, double arrival, double slip,
-                              const ContactProperties& properties);
-
-// Points of the bottom face of a block in space, length along x: A and B on the edge at -x, the
-// others at +x. Three corners leave the centre of mass on the line from A to C; three centred
-// points and four corners enclose it (Rodriguez 2014, figures 8.9 and 8.13).
-enum class BlockPoints { kThreeCorners, kFourCorners, kThreeCentred };
-
-// Rocking block in space (Rodriguez 2014, section 8.2): A and B rest on the level ground, the other
-// points arrive with `arrival` > 0 [m/s] downwards because the block turns about the line AB, and
-// its bottom slides along the ground with slip_W (x, y). size: length, width, height.
-ImpactSystem MakeRockingBlock(const Eigen::Vector3d& size, double mass, BlockPoints points,
-                              double arrival, const Eigen::Vector2d& slip_W,
-                              const ContactProperties& properties);
-
 // Balls on a line, free to move along it: contact k between ball k and ball k + 1. Velocities
 // positive towards higher numbers.
 ImpactSystem MakeBallChain(const std::vector<double>& masses, const std::vector<double>& velocities,

@@ -13,6 +13,8 @@ namespace impactlab {
 namespace {
 
 using pipelines::BenchReader;
+using pipelines::Keys;
+using pipelines::Need;
 
 // Says what no body can do, and what the readings cannot tell.
 void Sense(const CoefficientTest& test, CoefficientResult& result) {
@@ -103,6 +105,38 @@ void Judge(CoefficientTest& test) {
       r.result.interval95.lower, r.result.interval95.upper, inside ? "contain" : "exclude");
 }
 
+// One test and what its readings give.
+void VisitTest(Keys& keys, CoefficientTests& all, const UncertainInput& gravity,
+               CoefficientTest& test) {
+  keys.OneOf("kind", test.kind, {"static_friction", "kinetic_friction", "restitution"},
+             "mu_s, mu_k, or e_n", Need::kRequired);
+  test.coefficient = test.kind == "static_friction"    ? "mu_s"
+                     : test.kind == "kinetic_friction" ? "mu_k"
+                                                       : "e_n";
+  test.name = test.kind;
+  keys.Text("name", test.name, "for people. Default: the kind");
+  keys.Text("where", test.where, "for people. Default: none");
+  keys.Read("printed",
+            "coefficient that a source prints, with its digits; alone, without readings, it is "
+            "\"not checkable\". Default: none",
+            [&](const YamlNode& node, const char* key) {
+              if (!node.Has(key)) return;
+              const auto printed = ReadPrinted(node.Text(key));
+              if (!printed) throw node.Fault(key, Excerpt(node.Text(key)), "a number as printed");
+              test.printed = *printed;
+            });
+  BenchReader in(keys, all);
+  if (test.kind == "static_friction")
+    pipelines::ReadStaticFriction(in, test, gravity);
+  else if (test.kind == "kinetic_friction")
+    pipelines::ReadKineticFriction(in, test, gravity);
+  else
+    pipelines::ReadRestitution(in, test, gravity);
+  keys.Check(!test.results.empty() || test.printed.there(), "kind",
+             "neither readings nor a printed value", "one of them: see the keys of " + test.kind);
+  Judge(test);
+}
+
 }  // namespace
 
 const char* VerdictName(PrintedVerdict verdict) {
@@ -123,39 +157,19 @@ CoefficientTests LoadCoefficients(const std::filesystem::path& path) {
   const YamlNode root = LoadYaml(path);
   CoefficientTests all;
   all.inputs.push_back(path);
-  root.Choice("schema", {"impactlab.coefficients/1"});
-  all.name = root.Text("name", path.stem().string());
-  all.source = root.Text("source", "");
-  const UncertainInput gravity =
-      Rectangular("gravity", "m/s^2", root.Number("gravity_m_per_s2", 9.80665, Positive()),
-                  root.Number("gravity_half_m_per_s2", 0.0, NonNegative()), "stated");
-  for (const YamlNode& node : root.List("tests")) {
-    CoefficientTest test;
-    test.kind = node.Choice("kind", {"static_friction", "kinetic_friction", "restitution"});
-    test.coefficient = test.kind == "static_friction"    ? "mu_s"
-                       : test.kind == "kinetic_friction" ? "mu_k"
-                                                         : "e_n";
-    test.name = node.Text("name", test.kind);
-    test.where = node.Text("where", "");
-    if (node.Has("printed")) {
-      const auto printed = ReadPrinted(node.Text("printed"));
-      if (!printed)
-        throw node.Fault("printed", Excerpt(node.Text("printed")), "a number as printed");
-      test.printed = *printed;
-    }
-    BenchReader in(node, all);
-    if (test.kind == "static_friction")
-      pipelines::ReadStaticFriction(in, test, gravity);
-    else if (test.kind == "kinetic_friction")
-      pipelines::ReadKineticFriction(in, test, gravity);
-    else
-      pipelines::ReadRestitution(in, test, gravity);
-    if (test.results.empty() && !test.printed.there())
-      throw node.Fault("kind", "neither readings nor a printed value",
-                       "one of them: see the keys of " + test.kind);
-    Judge(test);
-    all.tests.push_back(std::move(test));
-  }
+  all.name = path.stem().string();
+  Keys keys(root);
+  keys.Schema("impactlab.coefficients/1");
+  keys.Text("name", all.name, "for people. Default: name of the file");
+  keys.Text("source", all.source, "where they are from. Default: none");
+  double gravity = 9.80665, half = 0;
+  keys.Number("gravity_m_per_s2", gravity, Positive(), "at the place of the tests");
+  keys.Number("gravity_half_m_per_s2", half, NonNegative(), "its limits");
+  const UncertainInput stated = Rectangular("gravity", "m/s^2", gravity, half, "stated");
+  keys.List(
+      "tests", all.tests, "one of each test", pipelines::Style::kLines,
+      [&](Keys& test_keys, CoefficientTest& test) { VisitTest(test_keys, all, stated, test); },
+      Need::kRequired);
   root.Finish();
   return all;
 }

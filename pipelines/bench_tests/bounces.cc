@@ -72,8 +72,11 @@ std::string TimeColumn(const Table& table) {
 
 std::optional<BounceTest> ReadBounceTest(BenchReader& in) {
   BounceTest out;
-  auto times = in.Read("bounce_times", Quantity::kTime);
-  const auto flights = in.One("flight_times", Quantity::kTime, Positive());
+  auto times = in.ReadingsOf("bounce_times", Quantity::kTime,
+                             "restitution: of successive impacts, three or more");
+  const auto flights = in.One("flight_times", Quantity::kTime, Positive(),
+                              "restitution, instead: durations of the flights between them, two or "
+                              "more");
   if (times && flights) throw in.node().Fault(flights->key, times->key + " as well", "one of them");
   if (flights) {
     times = flights;
@@ -81,15 +84,19 @@ std::optional<BounceTest> ReadBounceTest(BenchReader& in) {
   }
   if (in.node().Has("bounces")) {
     if (times) throw in.node().Fault("bounces", times->key + " as well", "one of them");
-    RefuseBareNumbers(in.node().Folder() / in.node().Text("bounces"));
-    const Table table = in.File("bounces", {});
+    const std::filesystem::path path = in.Path(
+        "bounces", "restitution: CSV of the times of successive impacts, t_s or \"Time (s)\"");
+    RefuseBareNumbers(path);
+    const Table table = in.ReadTable(path, {});
     const std::string stem = TimeColumn(table);
     times = Readings{};
     times->key = ColumnNameOf(table, stem, Quantity::kTime);
     for (const double t : SiColumn(table, stem, Quantity::kTime))
       times->list.push_back({t, 0, FormatNumber(t)});
-    if (in.node().Has("time_sd_s")) times->sd = in.node().Number("time_sd_s", Positive());
-    times->half = times->sd > 0 ? 0 : in.node().Number("time_half_s", Positive());
+    in.keys().Stated(true).Number("time_sd_s", times->sd, Positive(),
+                                  "standard deviation of these times");
+    if (!(times->sd > 0))
+      in.keys().Number("time_half_s", times->half, Positive(), "or their limits", Need::kRequired);
   }
   if (!times) return std::nullopt;
   out.readings = *times;

@@ -311,15 +311,21 @@ void SlideBothWays(const Bench& bench, const SlideTrack& track, const SlideCours
       FrictionOf(bench, Way::kDown, TrackedBranch(track, back, scale), "tracked slide, downhill"));
 }
 
+void VisitMetresPerPixel(Keys& keys, double& metres_per_px) {
+  keys.Number("metres_per_px", metres_per_px, Positive(),
+              "scale of a track in pixels; required there, but for a slide there and back",
+              Need::kRequired);
+}
+
 void TrackedSlide(BenchReader& in, const Bench& bench, CoefficientTest& test) {
   const SlideTrack track = ReadSlideTrack(in);
   TrackScale scale;
   if (track.pixels) {
-    if (in.node().Has("metres_per_px"))
-      scale.metres_per_px = in.node().Number("metres_per_px", Positive());
-    scale.sd = in.node().Number("sd_metres_per_px", 0.0, NonNegative());
+    if (in.node().Has("metres_per_px")) VisitMetresPerPixel(in.keys(), scale.metres_per_px);
+    in.keys().Number("sd_metres_per_px", scale.sd, NonNegative(), "its standard deviation");
   } else {
-    scale.sd_scale = in.node().Number("sd_scale", 0.0, NonNegative());
+    in.keys().Number("sd_scale", scale.sd_scale, NonNegative(),
+                     "relative error of the lengths of a track in metres");
   }
   const SlideCourse course = DivideSlide(track.t, track.s);
   const std::string at = fmt::format("t = {:.4g} s", course.t_turn);
@@ -344,7 +350,8 @@ void TrackedSlide(BenchReader& in, const Bench& bench, CoefficientTest& test) {
     SlideBothWays(bench, track, course, scale, test);
     return;
   }
-  if (track.pixels && !(scale.metres_per_px > 0)) in.node().Number("metres_per_px", Positive());
+  if (track.pixels && !(scale.metres_per_px > 0))
+    VisitMetresPerPixel(in.keys(), scale.metres_per_px);
   const SlideBranch& branch = course.branches.front();
   Source source = TrackedBranch(track, branch, scale);
   SeeWay(bench, track, branch, source);
@@ -364,8 +371,10 @@ void TrackedSlide(BenchReader& in, const Bench& bench, CoefficientTest& test) {
 // A level pull by a spring balance: that which sets the body going, or under which it slides
 // evenly.
 void ReadPull(const BenchReader& in, CoefficientTest& test, const UncertainInput& gravity) {
-  const auto force = in.One("force", Quantity::kForce, Positive());
-  const auto mass = in.One("mass", Quantity::kMass, Positive());
+  const auto force = in.One("force", Quantity::kForce, Positive(),
+                            "static friction: level pull that sets a body on a level table going; "
+                            "kinetic friction: under which it slides evenly; with mass");
+  const auto mass = in.Mass();
   if (!force) return;
   if (!mass) in.Together("force_N", true, "mass_kg", false);
   BudgetModel model;
@@ -380,14 +389,16 @@ void ReadPull(const BenchReader& in, CoefficientTest& test, const UncertainInput
 
 void ReadStaticFriction(const BenchReader& in, CoefficientTest& test,
                         const UncertainInput& gravity) {
-  if (const auto angle = in.One("angle", Quantity::kAngle, TiltAngles())) {
+  if (const auto angle = in.Angle(TiltAngles())) {
     BudgetModel model;
     model.Add("angle", "rad", *angle);
     test.results.push_back(
         model.Evaluate("angle", [](const Quantities& q) { return FrictionOfTilt(q[0]); }));
   }
-  const auto height = in.One("height", Quantity::kLength, Positive()),
-             length = in.One("length", Quantity::kLength, Positive());
+  const auto height = in.One("height", Quantity::kLength, Positive(),
+                             "static friction: raised side of the incline, with length"),
+             length = in.One("length", Quantity::kLength, Positive(),
+                             "static friction: sloping side of the incline");
   if (height.has_value() != length.has_value())
     throw in.node().Fault(height ? "length_m" : "height_m", "one of the two",
                           "height and length of the incline, or neither");
@@ -405,19 +416,28 @@ void ReadStaticFriction(const BenchReader& in, CoefficientTest& test,
 }
 
 void ReadKineticFriction(BenchReader& in, CoefficientTest& test, const UncertainInput& gravity) {
-  const auto times = in.Read("times", Quantity::kTime),
-             places = in.Read("places", Quantity::kLength),
-             acceleration = in.Read("acceleration", Quantity::kAcceleration);
+  const auto times = in.ReadingsOf("times", Quantity::kTime,
+                                   "kinetic friction: when the body was at the places"),
+             places = in.ReadingsOf("places", Quantity::kLength,
+                                    "kinetic friction: three or more places along the incline"),
+             acceleration =
+                 in.ReadingsOf("acceleration", Quantity::kAcceleration,
+                               "kinetic friction: along the motion, below 0 where the body "
+                               "slows");
   const bool slide = in.node().Has("slide");
   if (times.has_value() != places.has_value())
     throw in.node().Fault(times ? "places_m" : "times_s", "one of the two",
                           "times and the places at them, or neither");
   Bench bench;
-  bench.angle = in.One("angle", Quantity::kAngle, InclineAngles());
-  bench.mass = in.One("mass", Quantity::kMass, Positive());
-  bench.hanging = in.One("hanging_mass", Quantity::kMass, Positive());
+  bench.angle = in.Angle(InclineAngles());
+  bench.mass = in.Mass();
+  bench.hanging = in.One("hanging_mass", Quantity::kMass, Positive(),
+                         "kinetic friction: of a weight that pulls the body by a thread over a "
+                         "pulley, on a level table or up the incline");
   bench.gravity = gravity;
-  if (in.node().Has("direction")) bench.direction = in.node().Choice("direction", {"up", "down"});
+  bench.direction = in.Word("direction", {"up", "down"},
+                            "kinetic friction: way of the slide on an incline. Default: as the "
+                            "track, or the acceleration, tells it");
   if (bench.pulled() && !bench.mass) in.Together("hanging_mass_kg", true, "mass_kg", false);
   ReadPull(in, test, gravity);
   if (!times && !slide && !acceleration) return;

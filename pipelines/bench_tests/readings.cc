@@ -42,67 +42,100 @@ Readings Readings::At(std::size_t k) const {
   return single;
 }
 
-std::optional<Readings> BenchReader::Read(const std::string& stem, Quantity quantity) const {
+std::optional<Readings> BenchReader::ReadingsOf(const std::string& stem, Quantity quantity,
+                                                const char* meaning) const {
   Readings out;
   for (const std::string& unit : UnitsOf(quantity)) {
-    const std::string key = fmt::format("{}_{}", stem, unit);
-    if (!node_.Has(key)) continue;
-    if (!out.key.empty()) throw node_.Fault(key, out.key + " as well", "one of them");
-    out.key = key;
-    const double to_si = ToSi(unit);
-    for (const std::string& text : node_.Texts(key)) {
-      const auto printed = ReadPrinted(text, to_si);
-      if (!printed) throw node_.Fault(key, Excerpt(text), "numbers");
-      out.list.push_back(*printed);
-      out.half = std::max(out.half, printed->half);
-    }
-    const std::string half = fmt::format("{}_half_{}", stem, unit),
-                      sd = fmt::format("{}_sd_{}", stem, unit);
-    if (node_.Has(half) && node_.Has(sd)) throw node_.Fault(sd, half + " as well", "one of them");
-    if (node_.Has(half)) out.half = to_si * node_.Number(half, NonNegative());
-    if (node_.Has(sd)) {
-      out.sd = to_si * node_.Number(sd, NonNegative());
-      out.half = 0;
-    }
+    const std::string name = fmt::format("{}_{}", stem, unit);
+    if (!node().Has(name)) continue;
+    if (!out.key.empty()) throw node().Fault(name, out.key + " as well", "one of them");
+    out.key = name;
+    keys_.Read(name.c_str(), meaning, [&](const YamlNode& node, const char* key) {
+      const double to_si = ToSi(unit);
+      for (const std::string& text : node.Texts(key)) {
+        const auto printed = ReadPrinted(text, to_si);
+        if (!printed) throw node.Fault(key, Excerpt(text), "numbers");
+        out.list.push_back(*printed);
+        out.half = std::max(out.half, printed->half);
+      }
+      const std::string half = fmt::format("{}_half_{}", stem, unit),
+                        sd = fmt::format("{}_sd_{}", stem, unit);
+      if (node.Has(half) && node.Has(sd)) throw node.Fault(sd, half + " as well", "one of them");
+      out.stated = node.Has(half) || node.Has(sd);
+      if (node.Has(half)) out.half = to_si * node.Number(half, NonNegative());
+      if (node.Has(sd)) {
+        out.sd = to_si * node.Number(sd, NonNegative());
+        out.half = 0;
+      }
+    });
   }
   return out.key.empty() ? std::nullopt : std::optional(out);
 }
 
 std::optional<Readings> BenchReader::One(const std::string& stem, Quantity quantity,
-                                         const Range& allowed) const {
-  auto readings = Read(stem, quantity);
+                                         const Range& allowed, const char* meaning) const {
+  auto readings = ReadingsOf(stem, quantity, meaning);
   if (readings)
     for (const Printed& p : readings->list)
       if (!allowed.Contains(p.value))
-        throw node_.Fault(readings->key, p.text, WordsIn(SplitUnit(readings->key), allowed));
+        throw node().Fault(readings->key, p.text, WordsIn(SplitUnit(readings->key), allowed));
   return readings;
 }
 
+std::optional<Readings> BenchReader::Angle(const Range& allowed) const {
+  return One("angle", Quantity::kAngle, allowed,
+             "static friction: at which the body begins to slide; kinetic friction: of the "
+             "incline, 0 for a level table; required but where a weight pulls");
+}
+
+std::optional<Readings> BenchReader::Mass() const {
+  return One("mass", Quantity::kMass, Positive(),
+             "of the body that is pulled or slides; restitution: of the ball that strikes a free "
+             "target");
+}
+
 std::optional<Readings> BenchReader::Drag() const {
-  auto drag = One("drag", Quantity::kInverseLength, NonNegative());
+  auto drag = One("drag", Quantity::kInverseLength, NonNegative(),
+                  "restitution: drag of the air, k in k v^2: its density times drag coefficient "
+                  "times cross section over twice the mass; enters heights and times of bounces. "
+                  "Default: none, and a fit where the times of bounces show it");
   if (!drag) return drag;
-  const bool bare = !node_.Has("drag_half_per_m") && drag->sd == 0;
-  if (bare && drag->list.size() == 1 && drag->list[0].value == 0) drag->half = 0;
+  if (!drag->stated && drag->list.size() == 1 && drag->list[0].value == 0) drag->half = 0;
   return drag;
 }
 
 void BenchReader::Together(const std::string& first, bool has_first, const std::string& second,
                            bool has_second) const {
   if (has_first != has_second)
-    throw node_.Fault(has_first ? second : first, "one of the two",
-                      fmt::format("{} and {}, or neither", first, second));
+    throw node().Fault(has_first ? second : first, "one of the two",
+                       fmt::format("{} and {}, or neither", first, second));
 }
 
 bool BenchReader::HasBounces() const {
-  bool any = node_.Has("bounces");
+  bool any = node().Has("bounces");
   for (const std::string& unit : UnitsOf(Quantity::kTime))
     for (const char* stem : {"bounce_times", "flight_times"})
-      any = node_.Has(fmt::format("{}_{}", stem, unit)) || any;
+      any = node().Has(fmt::format("{}_{}", stem, unit)) || any;
   return any;
 }
 
-Table BenchReader::File(const std::string& key, const std::vector<std::string>& texts) {
-  const std::filesystem::path path = node_.Folder() / node_.Text(key);
+std::string BenchReader::Word(const char* key, const std::vector<std::string>& words,
+                              const char* meaning) const {
+  std::string out;
+  keys_.Read(key, meaning, [&](const YamlNode& node, const char* name) {
+    if (node.Has(name)) out = node.Choice(name, words);
+  });
+  return out;
+}
+
+std::filesystem::path BenchReader::Path(const char* key, const char* meaning) const {
+  std::string name;
+  keys_.Text(key, name, meaning, Need::kRequired);
+  return node().Folder() / name;
+}
+
+Table BenchReader::ReadTable(const std::filesystem::path& path,
+                             const std::vector<std::string>& texts) {
   all_.inputs.push_back(path);
   CsvOptions options;
   options.text_columns = texts;

@@ -26,8 +26,9 @@ struct Circumstances {
 Circumstances ReadCircumstances(const BenchReader& in) {
   Circumstances out;
   if (const auto drag = in.Drag()) out.drag = out.model.Add("drag", "1/m", *drag);
-  const auto mass = in.One("mass", Quantity::kMass, Positive()),
-             target = in.One("target_mass", Quantity::kMass, Positive());
+  const auto mass = in.Mass(),
+             target = in.One("target_mass", Quantity::kMass, Positive(),
+                             "restitution: of a free target at rest, which recoils; with mass");
   if (mass || target)
     in.Together("mass_kg", mass.has_value(), "target_mass_kg", target.has_value());
   if (target) {
@@ -116,9 +117,11 @@ void SortedOut(const BenchReader& in, CoefficientTest& test, const Readings& bef
                const char* second) {
   const std::size_t n = before.list.size(), m = after.list.size();
   const bool heights = pair.unit == "m";
-  const std::string declared = heights && in.node().Has("rebounds")
-                                   ? in.node().Choice("rebounds", {"repeated", "successive"})
-                                   : "";
+  const std::string declared =
+      heights ? in.Word("rebounds", {"repeated", "successive"},
+                        "restitution: what a list of rebounds of one drop is, repeats or one after "
+                        "another. Default: as the heights tell it")
+              : "";
   if (!declared.empty() && (n != 1 || m < 2))
     throw in.node().Fault("rebounds", declared, "with one drop height and a list of rebounds");
   if (n > 1 && n == m) {
@@ -160,7 +163,10 @@ std::string DragNote(const std::vector<double>& drops, const std::vector<double>
 }
 
 void Events(BenchReader& in, CoefficientTest& test) {
-  const Table table = in.File("events", {"recording"});
+  const Table table = in.ReadTable(
+      in.Path("events",
+              "restitution: events.csv of a run, the normal velocities of its accepted impacts"),
+      {"recording"});
   const std::vector<double> before = SiColumn(table, "v_minus_F_n", Quantity::kVelocity),
                             after = SiColumn(table, "v_plus_F_n", Quantity::kVelocity);
   std::vector<double> ratios;
@@ -193,13 +199,20 @@ void ReadRestitution(BenchReader& in, CoefficientTest& test, const UncertainInpu
                             "one of the two", fmt::format("{} and {}, or neither", first, second));
     return a.has_value();
   };
-  const auto before = in.One("speed_before", Quantity::kVelocity, Positive()),
+  const auto before = in.One("speed_before", Quantity::kVelocity, Positive(),
+                             "restitution: along the normal, with speed_after"),
              after =
-                 in.One("speed_after", Quantity::kVelocity, around.target ? any : NonNegative());
+                 in.One("speed_after", Quantity::kVelocity, around.target ? any : NonNegative(),
+                        "restitution: along the normal, backward; below 0 where the ball follows a "
+                        "target that recoils");
   if (both("speed_before", before, "speed_after", after, Quantity::kVelocity))
     SortedOut(in, test, *before, *after, PairOfSpeeds(around), "speed_before", "speed_after");
-  const auto drop = in.One("drop_height", Quantity::kLength, Positive()),
-             rebound = in.One("rebound_height", Quantity::kLength, NonNegative());
+  const auto drop = in.One("drop_height", Quantity::kLength, Positive(),
+                           "restitution: of the lowest point, with rebound_height; with times of "
+                           "bounces alone, the height of the drop before them, which gives g"),
+             rebound = in.One("rebound_height", Quantity::kLength, NonNegative(),
+                              "restitution: of the lowest point; a list as long as that of drops "
+                              "are pairs");
   const bool bounces = in.HasBounces();
   if (around.target && bounces)
     throw in.node().Fault("target_mass_kg", "a target that recoils, with times of bounces",

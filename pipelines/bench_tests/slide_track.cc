@@ -5,6 +5,8 @@
 #include <Eigen/Dense>
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <string>
 
 #include "data/files/text.h"
 
@@ -26,7 +28,21 @@ Eigen::VectorXd DirectionOf(const std::vector<Eigen::VectorXd>& points) {
 }  // namespace
 
 SlideTrack ReadSlideTrack(BenchReader& in) {
-  const Table table = in.File("slide", {"recording", "camera", "marker", "flags"});
+  const Table table = in.ReadTable(
+      in.Path("slide",
+              "kinetic friction, instead of times and places: CSV of a track, t_s with s_m, with "
+              "x_m, z_m (and y_m), or with x_px, y_px as in tracks.csv; four points or more"),
+      {"recording", "camera", "marker", "flags"});
+  std::map<std::string, std::string> rows;  // of what a column of the table must say
+  for (const char* key : {"recording", "camera", "marker"}) {
+    std::string name;
+    const bool wanted = in.node().Has(key);
+    in.keys().Stated(true).Text(
+        key, name,
+        key[0] == 'r' ? "which rows of slide, where it has such a column. Default: all"
+                      : "which rows of slide. Default: all");
+    if (wanted && table.HasText(key)) rows[key] = name;
+  }
   SlideTrack out;
   std::vector<std::vector<double>> axes;
   int height = -1;  // which axis it is
@@ -51,9 +67,8 @@ SlideTrack ReadSlideTrack(BenchReader& in) {
   std::vector<Eigen::VectorXd> points;
   for (std::size_t row = 0; row < table.n_rows(); ++row) {
     bool wanted = true;
-    for (const char* key : {"recording", "camera", "marker"})
-      if (in.node().Has(key) && table.HasText(key))
-        wanted = wanted && table.TextColumn(key)[row] == in.node().Text(key);
+    for (const auto& [column, name] : rows)
+      wanted = wanted && table.TextColumn(column)[row] == name;
     if (table.HasText("flags"))
       for (const char* flag : {"predicted", "outlier"})
         wanted = wanted && table.TextColumn("flags")[row].find(flag) == std::string::npos;

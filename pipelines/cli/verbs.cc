@@ -193,13 +193,6 @@ std::span<const Verb> Verbs() {
   return all;
 }
 
-const Verb* FindVerb(const std::string& name) {
-  const std::span<const Verb> all = Verbs();
-  const auto found =
-      std::find_if(all.begin(), all.end(), [&](const Verb& verb) { return name == verb.name; });
-  return found == all.end() ? nullptr : &*found;
-}
-
 std::span<const FormerVerb> FormerVerbs() {
   static constexpr FormerVerb kFormer[] = {{"audit", "literature", "audit"}};
   return kFormer;

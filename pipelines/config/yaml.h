@@ -30,7 +30,7 @@ void VisitBody(Keys& keys, Body& body, bool planar);
 Body ParseBody(const YamlNode& node, bool planar);
 // The `floor` map; level at height 0 where it is missing. The normal is made a unit vector.
 void VisitFloor(Keys& keys, Plane& floor, bool planar);
-// Keys gravity_m_per_s2 and drag_per_m of the document.
+// Keys gravity_m_per_s2 and drag_per_m of the file.
 void VisitFlight(Keys& keys, FlightOptions& flight, bool planar);
 // A map of frame errors such as `correction`; no errors where it is missing.
 void VisitCorrection(Keys& keys, const char* key, FrameCorrection& correction, bool planar);

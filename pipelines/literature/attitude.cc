@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "data/math/least_squares.h"
 #include "data/math/rotation.h"
 
 namespace impactlab {
@@ -20,6 +21,8 @@ constexpr double kTie = 0.002;         // of the spin change: attitudes that fit
 // relative difference of lever and inertia in W that makes two attitudes different
 constexpr double kDistinct = 0.15;
 constexpr double kNoSlower = 1e-9;  // [m/s]
+constexpr double kFloor = 1e-9;     // of the trace of the normal matrix
+constexpr double kClosed = 1e-12;   // misfit that is none, of the spin change
 
 struct Momentum {
   const Body& body;
@@ -47,35 +50,35 @@ Vector3d Residual(const Momentum& m, const Matrix3d& R, const Vector3d& n) {
 
 Matrix3d Turned(const Matrix3d& R, const Vector3d& phi) { return R * ExpSO3(phi); }
 
-// Levenberg and Marquardt; the corner that touches may change on the way.
+// The attitude of least misfit from R on; the corner that touches may change on the way.
 Matrix3d Descend(const Momentum& m, Matrix3d R, const Vector3d& n) {
-  double lambda = 1e-3;
-  Vector3d g = Residual(m, R, n);
-  for (int iteration = 0; iteration < 30 && g.norm() > 1e-12 * m.domega.norm(); ++iteration) {
+  SquaresProblem problem;
+  problem.evaluate = [&](const Eigen::VectorXd& step, bool derivatives) {
+    const Matrix3d at = Turned(R, step);
+    const Vector3d g = Residual(m, at, n);
+    SquaresAt out;
+    out.valid = g.allFinite();
+    out.cost = g.squaredNorm();
+    if (!derivatives) return out;
     Matrix3d dg;
     constexpr double kH = 1e-6;
     for (int i = 0; i < 3; ++i)
-      dg.col(i) = (Residual(m, Turned(R, kH * Vector3d::Unit(i)), n) -
-                   Residual(m, Turned(R, -kH * Vector3d::Unit(i)), n)) /
+      dg.col(i) = (Residual(m, Turned(at, kH * Vector3d::Unit(i)), n) -
+                   Residual(m, Turned(at, -kH * Vector3d::Unit(i)), n)) /
                   (2 * kH);
     const Matrix3d normal = dg.transpose() * dg;
-    const double scale = std::max(normal.trace(), 1e-300);
-    bool better = false;
-    for (int k = 0; k < 8 && !better; ++k, lambda *= 4) {
-      const Vector3d step =
-          -(normal + lambda * scale * Matrix3d::Identity()).ldlt().solve(dg.transpose() * g);
-      const Matrix3d next = Turned(R, step);
-      const Vector3d g_next = Residual(m, next, n);
-      if (!(g_next.norm() < g.norm())) continue;
-      const double gained = 1 - g_next.norm() / g.norm();
-      R = next;
-      g = g_next;
-      better = true;
-      lambda /= 40;
-      if (gained < 1e-9) return R;
-    }
-    if (!better) break;
-  }
+    // A rod may turn about its axis without any effect: no step goes that way.
+    out.information = normal + kFloor * normal.trace() * Matrix3d::Identity();
+    out.gradient = dg.transpose() * g;
+    return out;
+  };
+  problem.accept = [&](const Eigen::VectorXd& step) { R = Turned(R, step); };
+  LeastSquaresOptions options;
+  options.max_steps = 60;
+  options.damping = 1e-3;
+  options.small_gain = kClosed * kClosed * m.domega.squaredNorm();
+  options.small_gain_relative = 2e-9;
+  MinimizeSquares(problem, 3, options);
   return R;
 }
 

@@ -53,7 +53,7 @@ struct MapAxis {
   double Value(double s) const { return offset + factor * s; }
 };
 
-// What a document says of a map, so that it can be held against what we get.
+// What a source says of a map, so that it can be held against what we get.
 struct MapStatement {
   enum class Kind {
     kChange,    // the case changes from `from` to `to` at x = `printed`
@@ -66,7 +66,7 @@ struct MapStatement {
     kSymmetric  // mirrored in x or y the quantity is the same
   };
   Kind kind = Kind::kChange;
-  std::string says;                // in words, with the place in the document
+  std::string says;                // in words, with the place in the source
   std::string note;                // why we differ, where we do
   std::string law;                 // empty: the first
   std::string from, to;            // kChange: case digits
@@ -82,7 +82,7 @@ struct MapStatement {
 
 struct MapSweep {
   std::filesystem::path path;
-  // title; "004 Fig. 3.17"; what the document leaves open and we chose
+  // title; "Sun 2017, Fig. 3.17"; what the source leaves open and we chose
   std::string name, figure, assumptions;
   double mass = 1, lever = 1;
   bool planar = true;
@@ -149,7 +149,7 @@ StatementResult CheckStatement(const ImpactMap& map, const MapStatement& stateme
 // Pictures as SVG that stands alone: "case" or a quantity, of one law. Scans draw all laws in one.
 std::string MapSvg(const ImpactMap& map, const std::string& picture, std::size_t law);
 
-// Gallery of all maps with what the documents say beside what we get.
+// Gallery of all maps with what the sources say beside what we get.
 void WriteMapGallery(const std::filesystem::path& path, const std::vector<ImpactMap>& maps);
 
 }  // namespace impactlab

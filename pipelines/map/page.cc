@@ -1,4 +1,4 @@
-// Gallery of maps: every picture with what the documents say beside what we get.
+// Gallery of maps: every picture with what the source of its figure says beside what we get.
 
 #include "pipelines/page/page.h"
 
@@ -50,11 +50,11 @@ void WriteMapGallery(const std::filesystem::path& path, const std::vector<Impact
     section.title = map.sweep.figure.empty() ? map.sweep.name : map.sweep.figure;
     section.html = "<p>" + Escape(map.sweep.name) + "</p>";
     if (!map.sweep.assumptions.empty())
-      section.html += "<p class=\"foot\">Our choice where the document is silent: " +
+      section.html += "<p class=\"foot\">Our choice where the source is silent: " +
                       Escape(map.sweep.assumptions) + "</p>";
     section.html += Pictures(map);
     if (!map.sweep.statements.empty()) {
-      pipelines::HtmlTable table("", {"The document says", "We get", "Verdict"});
+      pipelines::HtmlTable table("", {"The source says", "We get", "Verdict"});
       for (const MapStatement& statement : map.sweep.statements) {
         const StatementResult result = CheckStatement(map, statement);
         (result.agrees ? agree : differ)++;
@@ -75,7 +75,7 @@ void WriteMapGallery(const std::filesystem::path& path, const std::vector<Impact
   std::string lead = fmt::format("{}, solved along the exact path and certified point by point.",
                                  pipelines::Count(static_cast<long long>(maps.size()), "map"));
   if (agree + differ > 0)
-    lead += fmt::format(" Of {} statements of the documents {} agree with what we get, {} do not.",
+    lead += fmt::format(" Of {} statements of the literature {} agree with what we get, {} do not.",
                         agree + differ, agree, differ);
   page.head = pipelines::PageHeadHtml(
       {.eyebrow = "ImpactLab",

@@ -1,4 +1,4 @@
-// What documents say of a map against what we get.
+// What sources say of a map against what we get.
 
 #include <fmt/core.h>
 

@@ -307,21 +307,16 @@ void VisitPlan(Keys& keys, ExperimentDesign& p) {
   keys.Count("seed", p.seed, Closed(0, 1e15), "of every random number");
 }
 
-ExperimentDesign Parse(const YamlNode& root, const std::filesystem::path& path) {
+}  // namespace
+
+ExperimentDesign LoadPlan(const std::filesystem::path& path) {
+  const YamlNode root = LoadYaml(path);
   ExperimentDesign plan;
   plan.path = path;
   Keys keys(root);
   VisitPlan(keys, plan);
   root.Finish();
   return plan;
-}
-
-}  // namespace
-
-ExperimentDesign LoadPlan(const std::filesystem::path& path) { return Parse(LoadYaml(path), path); }
-
-ExperimentDesign ParsePlan(const std::string& text, const std::string& name) {
-  return Parse(ParseYaml(text, name), name);
 }
 
 }  // namespace impactlab

@@ -84,7 +84,6 @@ struct ExperimentDesign {
 
 // Schema impactlab.plan/1 (keys in data/README). ConfigError.
 ExperimentDesign LoadPlan(const std::filesystem::path& path);
-ExperimentDesign ParsePlan(const std::string& text, const std::string& name);
 
 // One setting as it would be filmed: rms over its usable drops unless stated
 // otherwise.

@@ -201,7 +201,7 @@ void ReadMovingBodies(const YamlNode& root, const YamlNode& every, Scenario& out
     of_body.Number("drag_per_s", body.linear_drag, NonNegative(),
                    "force = -m (drag_per_s + drag_per_m abs(v)) v at the centre of mass");
     of_body.Number("drag_per_m", body.quadratic_drag, NonNegative(),
-                   "quadratic drag, as in drag_per_s. Default: drag_per_m of the document");
+                   "quadratic drag, as in drag_per_s. Default: drag_per_m of the file");
     of_body.Number("start_s", body.start_t, NonNegative(),
                    "the body stands still and nothing touches it before; not with a joint");
     bodies.push_back(body);
@@ -248,7 +248,7 @@ Scenario ReadScenario(const YamlNode& root) {
   const bool named = root.Has("mechanism");
   if (named == root.Has("bodies"))
     throw root.Fault(named ? "mechanism" : "bodies", named ? "bodies as well" : "nothing",
-                     "one of bodies and mechanism (one of the documents by its name)");
+                     "one of bodies and mechanism (one of the literature by its name)");
   try {
     named ? pipelines::ReadNamedMechanism(root, every, out)
           : pipelines::ReadMovingBodies(root, every, out);

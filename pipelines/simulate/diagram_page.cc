@@ -158,8 +158,9 @@ void WriteDiagramPage(const std::filesystem::path& path, const Diagram& diagram,
     section.html += pipelines::FigureOf(DiagramSvg(diagram, cells, s));
   section.html += "</div>";
   if (!diagram.assumptions.empty())
-    section.html += "<p class=\"foot\">Our choice where the document is silent: " +
-                    Escape(diagram.assumptions) + "</p>";
+    section.html +=
+        "<p class=\"foot\">Our choice where the source is silent: " + Escape(diagram.assumptions) +
+        "</p>";
   section.html += fmt::format(
       "<p>Of {} motions {} rest on a contact, {} have no period up to {} points of the section "
       "(chaos, a longer period, or a transient "

@@ -1,4 +1,4 @@
-// Mechanisms of the documents, by their names.
+// Mechanisms of the literature (impact/motion/mechanism_builders.h), by their names.
 
 #include "pipelines/simulate/detail/mechanisms.h"
 
@@ -26,7 +26,7 @@ double DownwardGravity(const YamlNode& root) {
   const Vector3d& g = flight.gravity_W;
   if (root.Has("drag_per_m"))
     throw root.Fault("drag_per_m", "a number",
-                     "drag of bodies only; a mechanism of the documents has none");
+                     "drag of bodies only; a mechanism of the literature has none");
   if (g.x() != 0 || g.y() != 0)
     throw root.Fault("gravity_m_per_s2", fmt::format("[{}, {}, {}]", g.x(), g.y(), g.z()),
                      "[0, 0, z]: the ground of the mechanism is level");

@@ -225,12 +225,4 @@ void CheckVideoScene(const VideoScene& scene) {
           "from 0 to 1000");
 }
 
-void DrawDrop(const VideoScene& scene, int drop,
-              const std::function<void(const DrawnFrame&)>& take) {
-  CheckVideoScene(scene);
-  const pipelines::Film film = pipelines::MakeFilm(scene, drop);
-  for (std::size_t camera = 0; camera < scene.rig.cameras.size(); ++camera)
-    pipelines::DrawCamera(scene, film, drop, static_cast<int>(camera), take);
-}
-
 }  // namespace impactlab

@@ -107,9 +107,7 @@ VideoScene LoadVideoScene(const std::filesystem::path& path);
 // What is wrong with a scene made by hand: ConfigError.
 void CheckVideoScene(const VideoScene& scene);
 
-// Draws one drop (from 1, as in `Synthesise`), camera after camera and frame after frame: `take` is
-// handed every frame as it is made, with its stamp on the camera's own clock. The same scene gives
-// the same pictures. For studies that need no files.
+// One frame as it is made, with its stamp on the camera's own clock.
 struct DrawnFrame {
   int camera = 0;
   long long frame = 0;
@@ -117,8 +115,6 @@ struct DrawnFrame {
   GrayImage image;
   std::vector<TruthPoint> truth;
 };
-void DrawDrop(const VideoScene& scene, int drop,
-              const std::function<void(const DrawnFrame&)>& take);
 
 // When a run is broken off, no tracking.yaml stands in the folder: it is the last file to be
 // written, and an older one goes first. Writes drop_0001_CAMERA.mp4 ... (FFV1 and MJPEG: .mkv;

@@ -1,6 +1,6 @@
 #pragma once
 // A second search in the videos of a recording, once the pose of the body is known. Part of
-// TrackRecording.
+// following a recording (TrackAndLook).
 
 #include <functional>
 #include <vector>

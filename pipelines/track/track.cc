@@ -343,12 +343,6 @@ void NoteAbsentMarkers(const TrackConfig& plan, RecordingSummary* s) {
 
 }  // namespace
 
-RecordingTracks TrackRecording(const TrackConfig& plan, std::size_t recording,
-                               const std::vector<Correction>& corrections,
-                               const RunContext& context) {
-  return pipelines::TrackAndLook(plan, recording, corrections, false, context).known;
-}
-
 namespace pipelines {
 
 SeenRecording TrackAndLook(const TrackConfig& plan, std::size_t recording,

@@ -107,12 +107,6 @@ struct RecordingTracks {
   RecordingSummary summary;
 };
 
-// Tracks the markers of one recording. Files that cannot be used are no exception: they are
-// reported in `summary.failure`.
-RecordingTracks TrackRecording(const TrackConfig& plan, std::size_t recording,
-                               const std::vector<Correction>& corrections = {},
-                               const RunContext& context = {.threads = 1});
-
 struct TrackRunOptions {
   // video per recording and camera, named after this one; empty: none
   std::filesystem::path overlay;

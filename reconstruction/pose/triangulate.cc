@@ -224,26 +224,6 @@ class Placing {
 
 }  // namespace
 
-const char* ToString(PlaceFault fault) {
-  switch (fault) {
-    case PlaceFault::kNone:
-      return "none";
-    case PlaceFault::kTooFewViews:
-      return "too_few_views";
-    case PlaceFault::kNoBaseline:
-      return "no_baseline";
-    case PlaceFault::kParallelRays:
-      return "parallel_rays";
-    case PlaceFault::kBehindCamera:
-      return "behind_camera";
-    case PlaceFault::kDepthUndetermined:
-      return "depth_undetermined";
-    case PlaceFault::kNotOnePoint:
-      return "not_one_point";
-  }
-  return "none";
-}
-
 PlacedPoint PlacePoint(const CameraRig& rig, const std::vector<PixelObservation>& observations,
                        const PlaceOptions& options) {
   CheckTriangulation(rig, observations, options);

@@ -27,9 +27,6 @@ enum class PlaceFault {
   kNotOnePoint  // the images are not of one point, and their majority does not decide which is
                 // wrong
 };
-// "none", "too_few_views", "no_baseline", "parallel_rays", "behind_camera", "depth_undetermined",
-// "not_one_point".
-const char* ToString(PlaceFault fault);
 
 struct PlaceOptions {
   double max_relative_sd = 0.3;  // of the depth; above it the point is refused

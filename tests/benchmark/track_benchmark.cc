@@ -63,7 +63,7 @@ Clip Draw(bool even) {
   c.scene.flash = false;
   if (even) c.scene.body_brightness = c.scene.floor_brightness = c.scene.background;
   std::vector<GrayImage> images;
-  DrawDrop(c.scene, 1, [&](const DrawnFrame& frame) {
+  test::DrawScene(c.scene, 1, [&](const DrawnFrame& frame) {
     if (frame.camera == 0) images.push_back(frame.image);
   });
   c.path = std::filesystem::temp_directory_path() /

@@ -1,4 +1,4 @@
-// Every command that the documents show is started with real inputs: none may be refused, and what
+// Every command that the pages show is started with real inputs: none may be refused, and what
 // ends in its time must end well.
 
 #include <gmock/gmock.h>
@@ -67,7 +67,7 @@ void CopyInto(const std::filesystem::path& from, const std::filesystem::path& to
       std::filesystem::copy_file(entry.path(), to / entry.path().filename());
 }
 
-// The names that the documents use, each with something real behind it.
+// The names that the pages use, each with something real behind it.
 void WriteInputs(const std::filesystem::path& folder) {
   const std::filesystem::path sample = kRoot / "data/sample", incline = sample / "incline";
   std::filesystem::create_directory_symlink(kRoot / "data", folder / "data");
@@ -95,7 +95,7 @@ void WriteInputs(const std::filesystem::path& folder) {
 TEST(DocumentedCommands, AreTakenByTheProgram) {
   const test::ScratchFolder scratch("documents");
   WriteInputs(scratch.path());
-  // What the documents do with a finished run.
+  // What the pages do with a finished run.
   const auto finished = test::RunProgram(
       {"run", scratch.path() / "experiment.yaml", "--out", scratch.path() / "out/today", "--quiet"},
       scratch.path());

@@ -188,7 +188,9 @@ TEST_F(Terminal, ReferenceExplainsKeys) {
   EXPECT_THAT(map.out, Not(HasSubstr("identify.")));
   std::istringstream lines(Run({"reference", "experiment"}).out);
   for (std::string line; std::getline(lines, line);)
-    if (line.find(' ', 6) != std::string::npos) EXPECT_LE(line.size(), 80u) << line;
+    if (line.find(' ', 6) != std::string::npos) {
+      EXPECT_LE(line.size(), 80u) << line;
+    }
   const ProcessResult kind = Run({"reference", "experimint"});
   EXPECT_EQ(kind.code, 2);
   EXPECT_THAT(kind.err, HasSubstr("nearest is experiment"));

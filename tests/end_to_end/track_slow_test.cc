@@ -76,7 +76,8 @@ TEST_F(Track, FollowsEveryMarkerAndNamesItInSpace) {
   EXPECT_EQ(std::regex_replace(result.err, std::regex("tracking: [^\n]*\n"), ""), "");
   const std::vector<MarkerTracks> found = ReadTracks(Out("out/tracks.csv"));
   const Table truth =
-      ReadCsv(In("truth_tracks.csv"), {.text_columns = {"recording", "camera", "marker"}});
+      ReadCsv(In("truth_tracks.csv"),
+              {.text_columns = {"recording", "camera", "marker"}, .is_text = nullptr});
   std::map<std::tuple<std::string, std::string, std::string, long long>, std::size_t> rows;
   for (std::size_t k = 0; k < truth.n_rows(); ++k)
     rows[{truth.TextColumn("recording")[k], truth.TextColumn("camera")[k],

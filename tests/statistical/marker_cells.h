@@ -6,6 +6,7 @@
 #include <ctime>
 
 #include "data/statistics/statistics.h"
+#include "tests/support/marker_bound.h"
 #include "tests/support/marker_render.h"
 #include "tracking/marker/fit.h"
 

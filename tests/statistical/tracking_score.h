@@ -15,7 +15,9 @@
 #include <vector>
 
 #include "pipelines/synth/video.h"
+#include "pipelines/track/detail/load_or_track.h"
 #include "pipelines/track/track.h"
+#include "tests/support/video_scenes.h"
 #include "tracking/video/writer.h"
 
 namespace impactlab::test {
@@ -213,7 +215,7 @@ inline TrackingScore ScoreDrop(const VideoScene& scene, int drop,
   for (const RigCamera& camera : scene.rig.cameras)
     files.push_back(folder / fmt::format("{}_{}.mp4", name, camera.name));
   std::vector<TruthPoint> truth;
-  DrawDrop(scene, drop, [&](const DrawnFrame& frame) {
+  test::DrawScene(scene, drop, [&](const DrawnFrame& frame) {
     auto& writer = writers[static_cast<std::size_t>(frame.camera)];
     if (!writer)
       writer = std::make_unique<VideoWriter>(files[static_cast<std::size_t>(frame.camera)],
@@ -222,7 +224,8 @@ inline TrackingScore ScoreDrop(const VideoScene& scene, int drop,
     truth.insert(truth.end(), frame.truth.begin(), frame.truth.end());
   });
   for (auto& writer : writers) writer->Finish();
-  const RecordingTracks done = TrackRecording(PlanOf(scene, name, files), 0);
+  const RecordingTracks done =
+      pipelines::TrackAndLook(PlanOf(scene, name, files), 0, {}, false, {.threads = 1}).known;
   TrackingScore score = Compare(done.tracks, truth, scene);
   score.name = name;
   score.failure = done.summary.failure;

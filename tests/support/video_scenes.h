@@ -5,10 +5,13 @@
 #include <Eigen/Geometry>
 #include <cmath>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
+#include "pipelines/synth/detail/video_draw.h"
 #include "pipelines/synth/video.h"
+#include "pipelines/synth/video_outline.h"
 
 namespace impactlab::test {
 
@@ -164,6 +167,16 @@ inline VideoScene BoxScene(const VideoSceneOptions& o = {}) {
       }
     }
   return scene;
+}
+
+// Draws one drop (from 1, as in `Synthesise`), camera after camera and frame after frame: `take` is
+// handed every frame as it is made. The same scene gives the same pictures, and no files.
+inline void DrawScene(const VideoScene& scene, int drop,
+                      const std::function<void(const DrawnFrame&)>& take) {
+  CheckVideoScene(scene);
+  const pipelines::Film film = pipelines::MakeFilm(scene, drop);
+  for (std::size_t camera = 0; camera < scene.rig.cameras.size(); ++camera)
+    pipelines::DrawCamera(scene, film, drop, static_cast<int>(camera), take);
 }
 
 }  // namespace impactlab::test

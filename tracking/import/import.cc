@@ -164,12 +164,6 @@ MarkerTracks ImportOwn(const std::filesystem::path& path, const ImportOptions& o
 
 }  // namespace
 
-const char* ToString(TrackFormat format) {
-  for (const auto& [f, name] : kFormats)
-    if (f == format) return name;
-  return "unknown";
-}
-
 std::optional<TrackFormat> TrackFormatFromString(const std::string& name) {
   for (const auto& [format, known] : kFormats)
     if (name == known) return format;

@@ -41,7 +41,6 @@ struct ImportOptions {
   double likelihood_min = 0.6;  // DeepLabCut: less likely points are left out
 };
 
-const char* ToString(TrackFormat format);
 // "impactlab", "dltdv", "tracker", "deeplabcut", "table".
 std::optional<TrackFormat> TrackFormatFromString(const std::string& name);
 // One recording, named after the file where it has no name of its own. Points of an own file keep

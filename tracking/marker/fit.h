@@ -74,13 +74,4 @@ struct MarkerFit {
 std::optional<MarkerFit> FitMarker(const GrayImage& image, const Spot& spot,
                                    const MarkerFitOptions& options = {});
 
-// Cramer-Rao bound of the position for unknown position, axes, angle, amplitude and background,
-// known blur and motion: inverse of the Fisher information of the pixels the fit uses [px^2].
-Eigen::Matrix2d PositionBound(const MarkerFit& truth, const MarkerFitOptions& options = {});
-
-// The picture of the model with these parameters, without noise, unrounded, row by row over
-// `window`.
-std::vector<double> ModelImage(const MarkerFit& truth, const MarkerFitOptions& options,
-                               const Window& window);
-
 }  // namespace impactlab

@@ -119,10 +119,6 @@ PixelMean MeanOf(double intensity, const PixelNoise& noise) {
   return ClippedMean(intensity, noise.read * noise.read + 1. / 12, noise.gain);
 }
 
-int MarkerPatch::CountUsed() const {
-  return static_cast<int>(std::count(used.begin(), used.end(), 1));
-}
-
 int MarkerProblem::CountFree() const {
   int n = 0;
   for (int k = 0; k < kMarkerUnknowns; ++k) n += Free(k);

@@ -263,13 +263,6 @@ void DrawEllipse(ColorImage* image, const Eigen::Vector2d& centre, double major,
   DrawPaths(image, {path}, pen);
 }
 
-void Dot(ColorImage* image, const Eigen::Vector2d& centre, double radius, const Pen& pen) {
-  Pen filled = pen;
-  filled.width = 2 * radius;
-  filled.dash = 0;
-  DrawPaths(image, {{centre}}, filled);
-}
-
 void FillBox(ColorImage* image, double left, double top, double right, double bottom, Rgb color,
              double alpha) {
   const int l = std::max(0, static_cast<int>(std::lround(left))),

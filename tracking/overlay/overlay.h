@@ -38,9 +38,4 @@ void WriteOverlay(const std::filesystem::path& path, const MarkerTracks& tracks,
 void WriteContactSheet(const std::filesystem::path& path, const MarkerTracks& tracks, int camera,
                        SecondLook* look, long long frame = -1, int columns = 4, int rows = 3);
 
-// The steps of detection of one frame side by side (Sun 2017, ch. 4): grey, difference from the
-// background where one is used, binary, outlines, centroids.
-void WriteMontage(const std::filesystem::path& path, const GrayImage& image,
-                  const SpotOptions& options, const GrayImage* difference = nullptr);
-
 }  // namespace impactlab

@@ -344,22 +344,6 @@ void AddFrame(const Frame& frame, int bands, BrightnessSeries* series) {
   series->bands.push_back(std::move(means));
 }
 
-BrightnessSeries MeasureBrightness(const FrameSource& source, double exposure, int bands,
-                                   long long max_frames) {
-  if (!(exposure >= 0) || !std::isfinite(exposure))
-    throw ConfigError("exposure_s: it must not be negative");
-  if (bands < 1) throw ConfigError("bands: at least one is needed");
-  FrameReader reader(source);
-  BrightnessSeries series;
-  series.t_line = source.t_line;
-  series.exposure = exposure;
-  Frame frame;
-  while ((max_frames <= 0 || static_cast<long long>(series.t.size()) < max_frames) &&
-         reader.Next(&frame))
-    AddFrame(frame, bands, &series);
-  return series;
-}
-
 std::vector<Instant> FindFlashes(const BrightnessSeries& series) {
   if (series.t.size() != series.bands.size())
     throw ConfigError("brightness: as many times as frames are needed");

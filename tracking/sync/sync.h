@@ -25,8 +25,6 @@ struct BrightnessSeries {
 };
 // The next frame, where frames pass by anyway; the caller sets t_line and exposure.
 void AddFrame(const Frame& frame, int bands, BrightnessSeries* series);
-BrightnessSeries MeasureBrightness(const FrameSource& source, double exposure, int bands = 8,
-                                   long long max_frames = 0);
 
 struct Instant {
   double t = 0, sd = 0;  // on the camera's own clock [s]

@@ -95,9 +95,4 @@ struct StaticLevel {
 // `best`; a single level means that nothing depends on it.
 std::vector<StaticLevel> FitStaticFriction(FitTask& task, FitPoint& best);
 
-// Cost at (mu, e) with the covariances S_i held at those of `at`, and its gradient by (mu, e): what
-// the descents see. For tests.
-double CostAt(const FitTask& task, const FitPoint& at, double mu, double e,
-              Eigen::Vector2d* gradient);
-
 }  // namespace impactlab::impact

@@ -2,6 +2,7 @@
 // Readings of bench tests as their file has them, and the budget of a coefficient that is computed
 // from them.
 
+#include <filesystem>
 #include <functional>
 #include <optional>
 #include <string>
@@ -11,8 +12,8 @@
 #include "data/files/units.h"
 #include "data/statistics/printed_number.h"
 #include "data/statistics/uncertainty.h"
-#include "data/yaml/yaml.h"
 #include "pipelines/bench_tests/bench_tests.h"
+#include "pipelines/config/visit.h"
 
 namespace impactlab::pipelines {
 
@@ -23,26 +24,32 @@ inline constexpr double kImprobable = 0.001;  // of a chi-square that is spoken 
 struct Readings {
   std::string key;  // as in the file, with its unit
   std::vector<Printed> list;
-  double half = 0;  // limits of each [SI]; rectangular
-  double sd = 0;    // or its standard deviation; normal
+  double half = 0;      // limits of each [SI]; rectangular
+  double sd = 0;        // or its standard deviation; normal
+  bool stated = false;  // the file gives one of them; else they follow from the digits
   std::vector<double> values() const;
   double u() const;                  // standard uncertainty of one reading
   Readings At(std::size_t k) const;  // one of them alone
 };
 
-// One test as its file has it.
+// One test as its file has it. Each key is named once, with what it means
+// (pipelines/config/visit.h).
 class BenchReader {
  public:
-  BenchReader(const YamlNode& node, CoefficientTests& all) : node_(node), all_(all) {}
+  BenchReader(Keys& keys, CoefficientTests& all) : keys_(keys), all_(all) {}
 
   // `stem` with one of the units of its kind; halves under `stem_half_UNIT`, standard deviations
   // under `stem_sd_UNIT`, by default half a unit of the last digit. Nothing where the key is
   // missing.
-  std::optional<Readings> Read(const std::string& stem, Quantity quantity) const;
+  std::optional<Readings> ReadingsOf(const std::string& stem, Quantity quantity,
+                                     const char* meaning) const;
   // The same, each reading inside a range.
-  std::optional<Readings> One(const std::string& stem, Quantity quantity,
-                              const Range& allowed) const;
-  // drag_per_m; a bare 0 is none, not 0 +- 0.5.
+  std::optional<Readings> One(const std::string& stem, Quantity quantity, const Range& allowed,
+                              const char* meaning) const;
+  // What several kinds of tests have: the angle of a tilt or an incline, the mass of a body, and
+  // drag_per_m, of which a bare 0 is none, not 0 +- 0.5.
+  std::optional<Readings> Angle(const Range& allowed) const;
+  std::optional<Readings> Mass() const;
   std::optional<Readings> Drag() const;
   // Both or neither of two.
   void Together(const std::string& first, bool has_first, const std::string& second,
@@ -51,13 +58,20 @@ class BenchReader {
   // Whether times of bounces, durations of flights or a file of them are there.
   bool HasBounces() const;
 
-  // A CSV beside the file. Headers such as "Time (s)" and "x (m)" read as t_s and x_m.
-  Table File(const std::string& key, const std::vector<std::string>& texts);
+  // One of the words, or nothing where the key is missing.
+  std::string Word(const char* key, const std::vector<std::string>& words,
+                   const char* meaning) const;
 
-  const YamlNode& node() const { return node_; }
+  // A CSV beside the file, of this name; read, its headers such as "Time (s)" and "x (m)" are t_s
+  // and x_m.
+  std::filesystem::path Path(const char* key, const char* meaning) const;
+  Table ReadTable(const std::filesystem::path& path, const std::vector<std::string>& texts);
+
+  Keys& keys() const { return keys_; }
+  const YamlNode& node() const { return *keys_.reading(); }
 
  private:
-  const YamlNode& node_;
+  Keys& keys_;
   CoefficientTests& all_;
 };
 

@@ -48,8 +48,6 @@ struct Verb {
 
 // All verbs in the order of the help.
 std::span<const Verb> Verbs();
-// The verb of this name; null where there is none.
-const Verb* FindVerb(const std::string& name);
 
 // A verb's name of before, which is still understood.
 struct FormerVerb {

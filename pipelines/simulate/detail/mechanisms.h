@@ -9,10 +9,10 @@
 
 namespace impactlab::pipelines {
 
-// Keys planar, bodies, joints, planes, contacts of the document. gravity_W and drag as VisitFlight
+// Keys planar, bodies, joints, planes, contacts of the file. gravity_W and drag as VisitFlight
 // reads them.
 void ReadMovingBodies(const YamlNode& root, const YamlNode& every, Scenario& out);
-// Key mechanism: one of the documents by its name.
+// Key mechanism: one of the literature by its name.
 void ReadNamedMechanism(const YamlNode& root, const YamlNode& every, Scenario& out);
 
 // Friction and restitution; keys of single impacts that motion does not use are faults.

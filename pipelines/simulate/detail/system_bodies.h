@@ -47,7 +47,7 @@ void AddVelocities(const std::string& body, bool planar, std::vector<SystemVeloc
 // A point; planar: [x, z].
 Eigen::Vector3d ToPoint(const std::vector<double>& v, bool planar);
 
-// Keys planar, bodies, joints, contacts of the document. Velocities left out on a body with a joint
+// Keys planar, bodies, joints, contacts of the file. Velocities left out on a body with a joint
 // follow from the joints.
 void ReadBodySystem(const YamlNode& root, const YamlNode& every, SystemToPredict& out);
 

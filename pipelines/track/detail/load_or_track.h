@@ -26,13 +26,13 @@ struct SeenRecording {
 // A second look at every source; none is opened yet.
 std::vector<SecondLook> LooksAt(const std::vector<FrameSource>& sources);
 
-// As TrackRecording, which gives `known` alone. With `pictures` the second look keeps what they
-// will show.
+// Tracks the markers of one recording. Files that cannot be used are no exception: they are
+// reported in `known.summary.failure`. With `pictures` the second look keeps what they will show.
 SeenRecording TrackAndLook(const TrackConfig& plan, std::size_t recording,
                            const std::vector<Correction>& corrections, bool pictures,
                            const RunContext& context);
 
-// TrackRecording with the contact sheets, frames and overlays that `options` asks for, written to
+// TrackAndLook with the contact sheets, frames and overlays that `options` asks for, written to
 // `folder`; what the cache of `context` has of the same files, rig and options is not done again.
 RecordingTracks FollowOnce(const TrackConfig& plan, std::size_t recording,
                            const std::vector<Correction>& corrections,

@@ -269,6 +269,27 @@ TEST(IdentifyVariance, LeavesZeroWhereTheDataCallForScatter) {
   }
 }
 
+// Cost at (mu, e) with the covariances S_i held at those of `at`, and its gradient by (mu, e): what
+// the descents see.
+double CostAt(const FitTask& task, const FitPoint& at, double mu, double e,
+              Eigen::Vector2d* gradient) {
+  double cost = 0;
+  if (gradient != nullptr) gradient->setZero();
+  for (std::size_t i = 0; i < task.events->size(); ++i) {
+    const impact::EventAt now =
+        EvaluateEvent((*task.events)[i], ModelAt(task, mu, e), Need::kDerivative);
+    const impact::Vec r = now.r - at.at[i].shift;
+    const Eigen::LLT<impact::Mat> llt(at.S[i]);
+    const impact::Vec solved = llt.solve(r);
+    const std::array<double, 3> rho = task.shape(r.dot(solved));
+    cost += 0.5 * task.multiplicity[i] *
+            (rho[0] + 2 * impact::Mat(llt.matrixL()).diagonal().array().log().sum());
+    if (gradient != nullptr)
+      *gradient += task.multiplicity[i] * rho[1] * (now.G.transpose() * solved);
+  }
+  return cost;
+}
+
 TEST_P(ByBody, GradientOfTheCostMatchesDifferences) {
   std::mt19937_64 random(5);
   twin::Options options;

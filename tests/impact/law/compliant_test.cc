@@ -26,7 +26,7 @@ CompliantImpact Rod(double theta, double v_t, double v_n, double mu) {
   return impact;
 }
 
-TEST(Compliant, MaxwellPeakOfDocument002) {
+TEST(Compliant, MaxwellPeakOfTheBristolThesis) {
   // zeta = 0.5: the force peaks at 0.546293 after 1.209200 (unit mass, stiffness and speed).
   const CompliantModel model{.law = CompliantLaw::kMaxwell, .stiffness = 1, .damping = 1};
   EXPECT_NEAR(ImpliedRestitution(model, 1, 1), std::exp(-M_PI * 0.5 / std::sqrt(0.75)), 1e-15);

@@ -24,7 +24,7 @@ PlanarContact EnergeticMapRod(double theta, double v_t, double v_n) {
 
 PlanarContact InPlane(const ContactState& contact) { return *PlanarPart(contact); }
 
-TEST(EnergeticMap, TenRegionsOfDocument002) {
+TEST(EnergeticMap, TenRegionsOfTheBristolThesis) {
   const struct {
     double theta, mu, e, v_t, v_n, v_t_plus, v_n_plus;
   } rows[] = {{0.61, 1.50, 0.90, 0.88, -0.37, 0.278848908, 0.333000000},
@@ -235,7 +235,7 @@ TEST(CriticalFriction, BoundsTheCasesOfTheExactPath) {
 }
 
 // (2.33) and (2.35) of Sun 2017 as printed, with unit mass, v_y = 1 and a = I.
-TEST(CriticalFriction, PrintedFormulasOfDocument004) {
+TEST(CriticalFriction, PrintedFormulasOfSun2017) {
   std::mt19937_64 rng(20240604);
   for (int i = 0; i < 1000; ++i) {
     const double a = Uniform(rng, 0.05, 0.5), R_x = Uniform(rng, -0.5, 0.5),
@@ -247,7 +247,7 @@ TEST(CriticalFriction, PrintedFormulasOfDocument004) {
     const double denominator = a + R_x * a * lambda + a * e + a * e * lambda * R_x + R_y * R_y +
                                e * R_y * R_y + e * R_y * R_y * lambda * R_x + p * R_x * R_y;
     const double v_cx = p - lambda * R_y;
-    // y of the document points into the surface: n = -y, and the lever's n part is -R_y.
+    // y of the source points into the surface: n = -y, and the lever's n part is -R_y.
     PlanarContact contact = PlanarBodyContact(1, a, R_x, -R_y, p, -1, -lambda);
     ASSERT_NEAR(contact.v_t, v_cx, 1e-12);
     const double printed = numerator / ((v_cx > 0 ? -1 : 1) * denominator);

@@ -3,28 +3,14 @@
 
 #include <gtest/gtest.h>
 
-#include <atomic>
 #include <cmath>
-#include <cstdlib>
 #include <limits>
-#include <new>
 #include <random>
 
 #include "impact/law/solve.h"
 #include "tests/impact/brute_force.h"
 #include "tests/impact/random_contact.h"
-
-namespace {
-std::atomic<long> g_allocations{0};
-}
-
-void* operator new(std::size_t size) {
-  ++g_allocations;
-  if (void* memory = std::malloc(size)) return memory;
-  throw std::bad_alloc();
-}
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+#include "tests/support/allocations.h"
 
 namespace impactlab {
 namespace {
@@ -315,9 +301,11 @@ TEST(SolvePlanar, AllocatesNothing) {
     if (contacts.back().v_minus_F.z() == 0) contacts.back().v_minus_F.z() = -1;
   }
   double sum = 0;
-  const long before = g_allocations;
+  const long before = test::Allocations();
   for (size_t i = 0; i < contacts.size(); ++i) sum += Solve(contacts[i], models[i]).v_plus_F.z();
-  EXPECT_EQ(g_allocations - before, 0);
+  EXPECT_EQ(test::Allocations() - before, 0);
+  ::operator delete(::operator new(1));  // it counts at all
+  EXPECT_EQ(test::Allocations() - before, 1);
   EXPECT_GT(sum, 0);
 }
 

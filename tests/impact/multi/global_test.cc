@@ -10,6 +10,7 @@
 #include "data/base/error.h"
 #include "impact/multi/certify.h"
 #include "impact/multi/system_builders.h"
+#include "tests/impact/rocking_block.h"
 
 namespace impactlab {
 namespace {
@@ -98,7 +99,8 @@ TEST(Global, A20FiveBallsOfTableD_2DoNotFollow) {
 
 // Block of section 6.2: corner 1 in contact, corner 2 arrives with unit speed.
 ImpactSystem Block(double mu_k, double mu_s, double slip) {
-  return MakeRockingBlock(0.1087, 0.0645, 2.5, 1, slip, {"", {.e = 1, .mu_k = mu_k, .mu_s = mu_s}});
+  return test::MakeRockingBlock(0.1087, 0.0645, 2.5, 1, slip,
+                                {"", {.e = 1, .mu_k = mu_k, .mu_s = mu_s}});
 }
 
 MultiOutcome SolveBlock(const ImpactSystem& system, const std::vector<double>& e_star,
@@ -137,7 +139,7 @@ TEST(Global, A8BlockWithoutFriction) {
 }
 
 TEST(Global, A9SecondEventOfTheBlock) {
-  // As the document has it: corner 1 keeps its velocity while corner 2 is struck.
+  // As Rodriguez 2014 has it: corner 1 keeps its velocity while corner 2 is struck.
   const ImpactSystem system = Block(0, 0, 0.02);
   const MultiOutcome thesis = SolveBlock(system, {-0.803, 0.654}, GlobalMode::kThesis, 10);
   ASSERT_EQ(thesis.status, SolveStatus::kOk) << thesis.reason;
@@ -184,8 +186,8 @@ MultiOutcome SolveBall(double e, GlobalMode mode) {
   return SolveGlobal(Ball(), options);
 }
 
-// Velocities in the signs of the document: v_t1, v_n1, v_t2, v_n2 (into the wall).
-Eigen::Vector4d Document(const VectorXd& v) { return {v[0], v[1], v[2], -v[3]}; }
+// Velocities in the signs of Rodriguez 2014: v_t1, v_n1, v_t2, v_n2 (into the wall).
+Eigen::Vector4d AsPrinted(const VectorXd& v) { return {v[0], v[1], v[2], -v[3]}; }
 
 TEST(Global, A11A12BallInACornerOfTable6_1) {
   const MultiOutcome outcome = SolveBall(0.7186, GlobalMode::kThesis);
@@ -202,17 +204,18 @@ TEST(Global, A11A12BallInACornerOfTable6_1) {
   EXPECT_NEAR(std::abs(outcome.phases[1].dJ[2]) / outcome.phases[1].dJ[3], 0.1333, 1e-4);
   EXPECT_EQ(outcome.phases[1].mode[1], PointMode::kStick);
   EXPECT_EQ(outcome.phases[2].mode[0], PointMode::kSlip);  // the ground point slips back
-  EXPECT_LT(
-      (Document(outcome.v_plus) - Eigen::Vector4d(-10.397, 4.893, 0, -5.504)).cwiseAbs().maxCoeff(),
-      2e-3);
+  EXPECT_LT((AsPrinted(outcome.v_plus) - Eigen::Vector4d(-10.397, 4.893, 0, -5.504))
+                .cwiseAbs()
+                .maxCoeff(),
+            2e-3);
   EXPECT_NEAR(outcome.u_plus[2], -9.786, 2e-3);
   const Eigen::Vector4d printed(-10.397, 4.893, 0, -5.504);
   EXPECT_LT(
-      (Document(SolveBall(0.715, GlobalMode::kThesis).v_plus) - printed).cwiseAbs().maxCoeff(),
+      (AsPrinted(SolveBall(0.715, GlobalMode::kThesis).v_plus) - printed).cwiseAbs().maxCoeff(),
       0.006 * 10.397);
   // Distances in the disc at every change of mode. Energy.
   for (const MultiPhase& phase : outcome.phases) {
-    const Eigen::Vector4d v = Document(phase.v_end);
+    const Eigen::Vector4d v = AsPrinted(phase.v_end);
     EXPECT_NEAR(v[0] + v[1] - v[2] - v[3], 0, 1e-12);
   }
   EXPECT_NEAR(KineticEnergy(Ball(), Ball().u_minus), 41.812, 1e-3);
@@ -227,14 +230,14 @@ TEST(Global, A13BallInACornerByTrueWork) {
   const MultiOutcome outcome = SolveBall(0.715, GlobalMode::kPhysical);
   ASSERT_EQ(outcome.status, SolveStatus::kOk) << outcome.reason;
   EXPECT_LT(
-      (Document(outcome.v_plus) - Eigen::Vector4d(-6.600, 4.070, 0, -2.530)).cwiseAbs().maxCoeff(),
+      (AsPrinted(outcome.v_plus) - Eigen::Vector4d(-6.600, 4.070, 0, -2.530)).cwiseAbs().maxCoeff(),
       1e-3);
   EXPECT_NEAR(outcome.u_plus[2], -8.140, 1e-3);
   EXPECT_EQ(Failures(Ball(), outcome, {0.715}), "");
   EXPECT_LT(outcome.energy_change, 0);
 }
 
-// The document's projection of impulses on the motions of the disc.
+// Rodriguez's projection of impulses on the motions of the disc.
 TEST(Global, A15ProjectionOfTheBall) {
   Eigen::MatrixXd Q(4, 3);  // v_t1, v_n1, v_t2, v_n2 by v_t1, v_n1, v_t2
   Q << 1, 0, 0, 0, 1, 0, 0, 0, 1, 1, 1, -1;
@@ -288,7 +291,7 @@ TEST(Global, RefusesAPullAndBadOptions) {
       SolveStatus::kInvalid);
 }
 
-// Direction in which a contact at rest slips again, by mu (erratum E4): not the document's
+// Direction in which a contact at rest slips again, by mu (erratum E4): not Rodriguez's
 // -41.54 degrees for all.
 TEST(Global, A18DirectionOfSlipFromRest) {
   ContactState contact;

@@ -12,6 +12,7 @@
 #include "impact/multi/simultaneous.h"
 #include "impact/multi/springs.h"
 #include "impact/multi/system_builders.h"
+#include "tests/impact/rocking_block.h"
 
 namespace impactlab {
 namespace {
@@ -36,20 +37,20 @@ std::map<std::string, ImpactSystem> GoldenSystems() {
       MakeCradle({0.045, 0.053, 0.045, 0.053, 0.045}, 0.3, 0.05, {1 / 0.3, 0, 0, 0, 0},
                  std::vector<ContactProperties>(4, {"", {.e = 0.4, .mu_k = 0, .mu_s = 0}}));
   systems["000 block, smooth"] =
-      MakeRockingBlock(0.1087, 0.0645, 2.5, 1, 0.02, {"", {.e = 0.6, .mu_k = 0, .mu_s = 0}});
-  systems["000 block, rough"] =
-      MakeRockingBlock(0.1087, 0.0645, 2.5, 1, 0.05, {"", {.e = 0.6, .mu_k = 0.35, .mu_s = 0.6}});
+      test::MakeRockingBlock(0.1087, 0.0645, 2.5, 1, 0.02, {"", {.e = 0.6, .mu_k = 0, .mu_s = 0}});
+  systems["000 block, rough"] = test::MakeRockingBlock(0.1087, 0.0645, 2.5, 1, 0.05,
+                                                       {"", {.e = 0.6, .mu_k = 0.35, .mu_s = 0.6}});
   systems["000 disc in a corner"] =
       MakeDiscInCorner(0.5, 1, 8, -4.43, 0, {"", {.e = 0.715, .mu_k = 0.35, .mu_s = 0.35}});
   systems["000 sphere in a corner"] = MakeSphereInCorner(
       0.5, 1, Vector3d(3, 2, -2.5), Vector3d::Zero(), {"", {.e = 0.5, .mu_k = 0.35, .mu_s = 0.35}});
-  const auto block = [](BlockPoints points) {
-    return MakeRockingBlock(Vector3d(0.3, 0.2, 0.1), 2.5, points, 1, Vector2d(0.2, 0),
-                            {"", {.e = 0.5, .mu_k = 0.35, .mu_s = 0.6}});
+  const auto block = [](test::BlockPoints points) {
+    return test::MakeRockingBlock(Vector3d(0.3, 0.2, 0.1), 2.5, points, 1, Vector2d(0.2, 0),
+                                  {"", {.e = 0.5, .mu_k = 0.35, .mu_s = 0.6}});
   };
-  systems["000 block in space, three corners"] = block(BlockPoints::kThreeCorners);
-  systems["000 block in space, four corners"] = block(BlockPoints::kFourCorners);
-  systems["000 block in space, three centred"] = block(BlockPoints::kThreeCentred);
+  systems["000 block in space, three corners"] = block(test::BlockPoints::kThreeCorners);
+  systems["000 block in space, four corners"] = block(test::BlockPoints::kFourCorners);
+  systems["000 block in space, three centred"] = block(test::BlockPoints::kThreeCentred);
   for (const auto& [mu_k, mu_s] : {std::pair{0.0, 0.0}, {0.5, 0.5}, {0.5, 0.63}, {0.8, 0.8}}) {
     systems["001 double pendulum, mu_k " + std::to_string(mu_k).substr(0, 3) + ", mu_s " +
             std::to_string(mu_s).substr(0, 4)] =

@@ -60,7 +60,7 @@ void EveryLaw(const ImpactSystem& system) {
   ExpectCertified(system, SolveGlobal(system, options), options.e_star);
 }
 
-TEST(MultiPublished, RodOfDocument003) {
+TEST(MultiPublished, RodOfBarjauEtAl2014) {
   const Table t = Read("003_table_1_rod.csv");
   ASSERT_EQ(t.n_rows(), 3U);
   for (std::size_t i = 0; i < t.n_rows(); ++i) {
@@ -85,7 +85,7 @@ TEST(MultiPublished, RodOfDocument003) {
   }
 }
 
-TEST(MultiPublished, DoublePendulumOfDocument001) {
+TEST(MultiPublished, DoublePendulumOfShenAndTownsend1998) {
   const Table t = Read("001_table_3_double_pendulum.csv");
   ASSERT_EQ(t.n_rows(), 7U);
   const double degree = M_PI / 180;
@@ -110,7 +110,7 @@ TEST(MultiPublished, DoublePendulumOfDocument001) {
   }
 }
 
-TEST(MultiPublished, BallInACornerOfDocument000) {
+TEST(MultiPublished, BallInACornerOfRodriguez2014) {
   const Table t = Read("000_table_6_1_ball.csv");
   ASSERT_EQ(t.n_rows(), 2U);
   const ImpactSystem system = MakeDiscInCorner(
@@ -130,7 +130,7 @@ TEST(MultiPublished, BallInACornerOfDocument000) {
   EveryLaw(system);
 }
 
-TEST(MultiPublished, CradlesOfDocument000) {
+TEST(MultiPublished, CradlesOfRodriguez2014) {
   const Table t = Read("000_table_6_4_cradle.csv");
   ASSERT_EQ(t.n_rows(), 9U);
   int rows = 0;

@@ -28,7 +28,8 @@ Eigen::MatrixX2d NormalRange(const OutcomeSet& set, const ContactSpace& space) {
   range.col(0).setConstant(INFINITY);
   range.col(1).setConstant(-INFINITY);
   for (const MultiOutcome& outcome : set.outcomes) {
-    const VectorXd v = space.NormalPart(outcome.v_plus);
+    VectorXd v(space.n_contacts);
+    for (int i = 0; i < space.n_contacts; ++i) v[i] = outcome.v_plus[space.Normal(i)];
     range.col(0) = VectorXd(range.col(0).cwiseMin(v));
     range.col(1) = VectorXd(range.col(1).cwiseMax(v));
   }

@@ -11,6 +11,7 @@
 #include "impact/multi/rest_friction.h"
 #include "impact/multi/system_builders.h"
 #include "tests/impact/random_system.h"
+#include "tests/impact/rocking_block.h"
 
 namespace impactlab {
 namespace {
@@ -217,13 +218,15 @@ TEST(GlobalInSpace, ImpulsesThatMoveNothing) {
     return system.rows.rows() - qr.rank();
   };
   const Vector3d size(0.3, 0.2, 0.1);
-  EXPECT_EQ(idle(MakeRockingBlock(size, 2.5, BlockPoints::kThreeCorners, 1, Vector2d::Zero(), {})),
+  EXPECT_EQ(idle(test::MakeRockingBlock(size, 2.5, test::BlockPoints::kThreeCorners, 1,
+                                        Vector2d::Zero(), {})),
             3);
-  EXPECT_EQ(idle(MakeRockingBlock(size, 2.5, BlockPoints::kThreeCentred, 1, Vector2d::Zero(), {})),
+  EXPECT_EQ(idle(test::MakeRockingBlock(size, 2.5, test::BlockPoints::kThreeCentred, 1,
+                                        Vector2d::Zero(), {})),
             3);
   EXPECT_EQ(idle(MakeSphereInCorner(0.5, 1, -Vector3d::Ones(), Vector3d::Zero(), {})), 3);
   const ImpactSystem four =
-      MakeRockingBlock(size, 2.5, BlockPoints::kFourCorners, 1, Vector2d::Zero(), {});
+      test::MakeRockingBlock(size, 2.5, test::BlockPoints::kFourCorners, 1, Vector2d::Zero(), {});
   EXPECT_EQ(idle(four), 6);
   const Vector2d corner[] = {{-0.15, -0.1}, {-0.15, 0.1}, {0.15, 0.1}, {0.15, -0.1}};
   MatrixXd distances = MatrixXd::Zero(6, 12);
@@ -237,7 +240,7 @@ TEST(GlobalInSpace, ImpulsesThatMoveNothing) {
   EXPECT_EQ(distances.colPivHouseholderQr().rank(), 5);
 }
 
-// Erratum E1: with normals out of the surfaces the document's relations for the corner, p_nA
+// Erratum E1: with normals out of the surfaces Rodriguez's relations for the corner, p_nA
 // + p_nB = p_A.n_B + p_B.n_A, ask for more friction than mu < 1 can give.
 TEST(GlobalInSpace, A17RelationsOfTheCornerWithTrueSigns) {
   const auto corner = [](double mu) {
@@ -306,12 +309,12 @@ TEST(GlobalInSpace, SphereInACorner) {
   EXPECT_EQ(SpaceFailures(system, outcome, {0.5}), "");
 }
 
-// A21, section 8.2. The document prints no dimensions: 0.3 x 0.2 x 0.1 m, the edge at -x on the
+// A21: Rodriguez 2014, section 8.2, prints no dimensions: 0.3 x 0.2 x 0.1 m, the edge at -x on the
 // ground, the other arriving with 1 m/s, slip 0.2 m/s along x.
-MultiOutcome Rock(BlockPoints points) {
+MultiOutcome Rock(test::BlockPoints points) {
   const ImpactSystem system =
-      MakeRockingBlock(Vector3d(0.3, 0.2, 0.1), 2.5, points, 1, Vector2d(0.2, 0),
-                       {"", {.e = 1, .mu_k = 0.35, .mu_s = 0.6}});
+      test::MakeRockingBlock(Vector3d(0.3, 0.2, 0.1), 2.5, points, 1, Vector2d(0.2, 0),
+                             {"", {.e = 1, .mu_k = 0.35, .mu_s = 0.6}});
   GlobalOptions options;
   options.e_star = {0.5};
   const MultiOutcome outcome = SolveGlobal(system, options);
@@ -322,10 +325,10 @@ MultiOutcome Rock(BlockPoints points) {
 }
 
 TEST(GlobalInSpace, A21BlockOnThreeCorners) {
-  const MultiOutcome outcome = Rock(BlockPoints::kThreeCorners);
-  // As the document says: no slip stops in the first event, B and A leave, C still approaches, and
-  // afterwards the block turns about the line from A to C. Here A is driven down by the impulse at
-  // C (erratum E3), which takes a third event; the document has two.
+  const MultiOutcome outcome = Rock(test::BlockPoints::kThreeCorners);
+  // As Rodriguez 2014 says: no slip stops in the first event, B and A leave, C still approaches,
+  // and afterwards the block turns about the line from A to C. Here A is driven down by the impulse
+  // at C (erratum E3), which takes a third event; he has two.
   EXPECT_EQ(outcome.events, 3);
   for (const MultiPhase& phase : outcome.phases) {
     if (phase.event > 0) continue;
@@ -342,11 +345,12 @@ TEST(GlobalInSpace, A21BlockOnThreeCorners) {
 }
 
 TEST(GlobalInSpace, A21BlockOnPointsThatEncloseItsCentre) {
-  for (const BlockPoints points : {BlockPoints::kFourCorners, BlockPoints::kThreeCentred}) {
+  for (const test::BlockPoints points :
+       {test::BlockPoints::kFourCorners, test::BlockPoints::kThreeCentred}) {
     const MultiOutcome outcome = Rock(points);
-    // As the document says: two events, slip of all points stops together in the first, A and B
+    // As Rodriguez 2014 says: two events, slip of all points stops together in the first, A and B
     // leave and the others still approach; the block goes on forward and turns about an axis
-    // parallel to AB. The document lets slip reverse; mu_s = 0.6 holds it here.
+    // parallel to AB. He lets slip reverse; mu_s = 0.6 holds it here.
     EXPECT_EQ(outcome.events, 2);
     ASSERT_EQ(outcome.phases.size(), 3U);
     const MultiPhase &slides = outcome.phases[0], &sticks = outcome.phases[1];

@@ -56,7 +56,7 @@ std::string States(const MultiPhase& phase) {
   return text;
 }
 
-TEST(Springs, TableOneOfDocument003) {
+TEST(Springs, TableOneOfBarjauEtAl2014) {
   struct Row {
     double gap, spin, v1, v2;
     std::vector<std::string> states;
@@ -92,7 +92,7 @@ TEST(Springs, TableOneOfDocument003) {
   EXPECT_LT((other.v_plus - first.v_plus).norm(), 1e-13);
 }
 
-TEST(Springs, FivePointRodOfDocument003) {
+TEST(Springs, FivePointRodOfBarjauEtAl2014) {
   const std::vector<double> x = {-1, -0.5, 0, 1, 3};
   const MultiOutcome flat =
       SolveSprings(Rod(x, Vector3d(0, -0.1, 0), {1e15, 1e15, 1e15, 1e15, 1e15}));
@@ -153,8 +153,8 @@ TEST(Springs, AnyIndependentSetGivesTheSame) {
   EXPECT_THROW(SolveSprings(system, options), ConfigError);
 }
 
-// Impulses of redundant contacts by the document's algebra, eqs 5.9 to 5.13, against the integrals
-// of the modes.
+// Impulses of redundant contacts by the algebra of Barjau et al. 2014, eqs 5.9 to 5.13, against the
+// integrals of the modes.
 TEST(Springs, ImpulsesOfRedundantContacts) {
   const ImpactSystem system = Rod({-1, -0.5, 0, 1, 3}, Vector3d(0, -0.1, 0), {1, 2, 3, 4, 5});
   const MultiOutcome outcome = SolveSprings(system);

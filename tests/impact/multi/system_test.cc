@@ -130,7 +130,7 @@ constexpr PendulumRow kPendulum[] = {{0.5, 0.25, 0.2, 0.9193, 0.04186, 0.10955, 
                                      {0.2, 0.5, 0.4, 0.5971, -0.03722, 0.05368, -0.1324, 0},
                                      {0.7, 0.63, 0.5, 0.7733, 0, 0.08048, -0.1194, 3}};
 
-TEST(System, DoublePendulumOfDocument001) {
+TEST(System, DoublePendulumOfShenAndTownsend1998) {
   for (const PendulumRow& row : kPendulum) {
     SCOPED_TRACE(::testing::Message() << "e " << row.e << " mu_s " << row.mu_s);
     const ImpactSystem system = DoublePendulum({});
@@ -164,7 +164,7 @@ TEST(System, NewtonsLawWithStickingGainsEnergy) {
 
 // Shen and Townsend 1998, example 2: two spheres of equal mass, impulses for unit mass; x along the
 // line of centres, n points into ball 2.
-TEST(System, TwoSpheresOfDocument001) {
+TEST(System, TwoSpheresOfShenAndTownsend1998) {
   const Eigen::Matrix3d I = Eigen::Matrix3d::Identity() * 0.4 * 16;
   SystemBody one{MakePoints({Vector3d::UnitX()}, 1, I, true)}, two = one;
   one.X_WB = PlanarPose(-4, 0, 0);

@@ -44,6 +44,12 @@ std::string Replaced(std::string text, const std::string& from, const std::strin
   return text.replace(at, from.size(), to);
 }
 
+ExperimentDesign PlanOf(const std::string& text) {
+  const test::TemporaryFolder folder;
+  WriteFile(folder / "square.yaml", text);
+  return LoadPlan(folder / "square.yaml");
+}
+
 TEST(Plan, ReadsWhatItIsGiven) {
   const ExperimentDesign plan = LoadPlan(kSource + "/data/plans/rod_on_incline.yaml");
   EXPECT_EQ(plan.settings.size(), 30u);
@@ -64,7 +70,7 @@ TEST(Plan, ReadsWhatItIsGiven) {
       0.34, 1e-12);
   EXPECT_EQ(plan.rivals.size(), 2u);
   EXPECT_TRUE(LoadPlan(kSource + "/data/plans/square_drops.yaml").body.planar);
-  EXPECT_TRUE(ParsePlan(kSquare, "a").rivals.empty());
+  EXPECT_TRUE(PlanOf(kSquare).rivals.empty());
 }
 
 TEST(Plan, SaysWhatIsWrongWithAFile) {
@@ -84,7 +90,7 @@ TEST(Plan, SaysWhatIsWrongWithAFile) {
         Case{"tell_from: none", "tell_from: energetic", "tell_from: found 'energetic'"},
         Case{"impactlab.plan/1", "impactlab.scene/1", "allowed impactlab.plan/1"}}) {
     try {
-      ParsePlan(Replaced(kSquare, c.from, c.to), "square.yaml");
+      PlanOf(Replaced(kSquare, c.from, c.to));
       ADD_FAILURE() << c.to;
     } catch (const ConfigError& error) {
       EXPECT_THAT(error.what(), HasSubstr(c.says));
@@ -200,7 +206,7 @@ TEST(Plan, PowerAndNumbersOfDropsBelongTogether) {
 }
 
 TEST(Plan, PlansASquareFromEndToEnd) {
-  const ExperimentDesign plan = ParsePlan(kSquare, "square.yaml");
+  const ExperimentDesign plan = PlanOf(kSquare);
   const PlanResult result = MakePlan(plan, 1);
   EXPECT_EQ(std::accumulate(result.counts.begin(), result.counts.end(), 0), 12);
   EXPECT_NEAR(std::accumulate(result.cases.begin(), result.cases.end(), 0.0), 1, 1e-9);

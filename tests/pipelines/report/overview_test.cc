@@ -47,9 +47,9 @@ RunResult Compared(double log_density, double sd, double p, const std::string& v
                  .n = 10,
                  .recordings = 10,
                  .log_density = log_density,
-                 .sd_log_density = sd};
+                 .sd_log_density = sd,
+                 .verdict = verdict};
     pair.family_log_density = pair.family_error = p;
-    pair.verdict = verdict;
     laws.pairs.push_back(pair);
   }
   return run;

@@ -74,7 +74,7 @@ TEST(Scenario, BodiesPlanesAndContactsAreThoseOfTheFile) {
   later.t = 1;
   later.u[3] = 2;
   m.terms(later, terms);
-  EXPECT_NEAR(terms.force[3], -0.125 * 4, 1e-15);  // drag_per_m of the document
+  EXPECT_NEAR(terms.force[3], -0.125 * 4, 1e-15);  // drag_per_m of the file
 }
 
 TEST(Scenario, ListedContactsAreTheOnlyOnes) {
@@ -161,7 +161,7 @@ TEST(Scenario, FaultsNameTheirPlaceAndWhatIsAllowed) {
   };
   EXPECT_EQ(Fault("name: x\n"),
             "s.yaml:1: bodies: found nothing, allowed one of bodies and mechanism (one of the "
-            "documents by its name)");
+            "literature by its name)");
   EXPECT_THAT(with("amplitude_m", "amplitud_m"), HasSubstr("amplitude_m"));
   EXPECT_THAT(with("belt_m_per_s: [-0.4, 0]", "belt_m_per_s: [-0.4, 0.1]"),
               HasSubstr("a velocity out of the plane"));

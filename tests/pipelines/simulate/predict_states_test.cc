@@ -38,7 +38,7 @@ std::string Message(const std::filesystem::path& path) {
 }
 
 // Rows R9 and R1 of the Bristol thesis (theta = 0.98 and 0.61).
-TEST(PredictStates, RowsOfDocument002) {
+TEST(PredictStates, RowsOfTheBristolThesis) {
   const test::TemporaryFolder folder;
   const auto path = Write(
       folder,

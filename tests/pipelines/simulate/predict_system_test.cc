@@ -1,5 +1,5 @@
-// Systems from files through every law: the ready files against numbers of the documents or laws of
-// mechanics, and what simulators are known to get wrong.
+// Systems from files through every law: the ready files against numbers of the literature or laws
+// of mechanics, and what simulators are known to get wrong.
 
 #include "pipelines/simulate/predict_system.h"
 
@@ -92,7 +92,7 @@ TEST(PredictSystem, EveryReadyFileIsCertifiedAndLegible) {
   EXPECT_GE(files, 11);
 }
 
-TEST(PredictSystem, CradlesOfDocument000) {
+TEST(PredictSystem, CradlesOfRodriguez2014) {
   const VectorXd three = 0.3 * Ready("000_cradle_3").Law("global_energetic").u_plus;
   EXPECT_LT((three - Vector3d(0.006, 0.069, 0.925)).cwiseAbs().maxCoeff(), 1e-3);
   const Case five = Ready("000_cradle_5");
@@ -104,7 +104,7 @@ TEST(PredictSystem, CradlesOfDocument000) {
   EXPECT_LT((0.3 * five.Law("springs").u_plus - printed).cwiseAbs().maxCoeff(), 1e-3);
 }
 
-TEST(PredictSystem, CornersOfDocument000) {
+TEST(PredictSystem, CornersOfRodriguez2014) {
   const Case disc = Ready("000_disc_in_corner");
   const MultiOutcome& global = disc.Law("global_energetic");
   EXPECT_LT((global.v_plus - Eigen::Vector4d(-6.600, 4.070, 0, 2.530)).cwiseAbs().maxCoeff(), 1e-3);
@@ -134,7 +134,7 @@ TEST(PredictSystem, RockingBlocks) {
     EXPECT_LT((orders.v_range.row(one) - orders.v_range.row(other)).norm(), 1e-9) << one;
 }
 
-TEST(PredictSystem, DoublePendulumOfDocument001) {
+TEST(PredictSystem, DoublePendulumOfShenAndTownsend1998) {
   const Case run = Ready("001_double_pendulum");
   const MultiOutcome& poisson = run.Law("sequence_poisson");
   EXPECT_NEAR(poisson.J[1], 0.9193, 0.6e-4);
@@ -153,7 +153,7 @@ TEST(PredictSystem, DoublePendulumOfDocument001) {
   }
 }
 
-TEST(PredictSystem, RodsOfDocument003) {
+TEST(PredictSystem, RodsOfBarjauEtAl2014) {
   const Case two = Ready("003_rod_two_points");
   EXPECT_LT((1e3 * two.NormalAfter("springs") - Vector2d(113.10, 59.49)).cwiseAbs().maxCoeff(),
             0.0051);

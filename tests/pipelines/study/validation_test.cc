@@ -48,10 +48,20 @@ FitResult KnownFit(double mu, double e) {
   FitResult fit;
   LawFit law;
   law.law = "energetic";
-  law.mu_k = {
-      .name = "mu_k", .value = mu, .sd = 1e-6, .lower95 = mu, .upper95 = mu, .identifiable = true};
-  law.e = {
-      .name = "e_star", .value = e, .sd = 1e-6, .lower95 = e, .upper95 = e, .identifiable = true};
+  law.mu_k = {.name = "mu_k",
+              .value = mu,
+              .sd = 1e-6,
+              .lower95 = mu,
+              .upper95 = mu,
+              .identifiable = true,
+              .reason = ""};
+  law.e = {.name = "e_star",
+           .value = e,
+           .sd = 1e-6,
+           .lower95 = e,
+           .upper95 = e,
+           .identifiable = true,
+           .reason = ""};
   law.covariance = law.covariance_noise_only = Eigen::Matrix2d::Identity() * 1e-12;
   fit.fits = {law};
   return fit;

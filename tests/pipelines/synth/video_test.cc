@@ -47,7 +47,7 @@ Shown DrawAll(const VideoScene& scene, int drop, bool keep_images = false) {
   out.stamps.resize(n);
   out.truth.resize(n);
   out.images.resize(n);
-  DrawDrop(scene, drop, [&](const DrawnFrame& frame) {
+  test::DrawScene(scene, drop, [&](const DrawnFrame& frame) {
     EXPECT_EQ(frame.frame, static_cast<long long>(out.stamps[frame.camera].size()));
     out.stamps[frame.camera].push_back(frame.stamp);
     out.truth[frame.camera].push_back(frame.truth);
@@ -361,7 +361,7 @@ TEST_F(SynthVideoFiles, FaultsNameLineKeyAndWhatIsAllowed) {
   EXPECT_FALSE(std::filesystem::exists(Out())) << "refused before anything is written";
   scene.cameras.pop_back();
   EXPECT_THROW(CheckVideoScene(scene), ConfigError);
-  EXPECT_THROW(DrawDrop(scene, 1, [](const DrawnFrame&) {}), ConfigError);
+  EXPECT_THROW(test::DrawScene(scene, 1, [](const DrawnFrame&) {}), ConfigError);
 }
 
 TEST_F(SynthVideoFiles, VideosHoldTheDrawnFramesAndTheirStamps) {

@@ -19,7 +19,7 @@ const char* kRow =
 
 json Solve(const std::string& text) { return json::parse(SolveCasesJson(text, "cases.json")); }
 
-TEST(SolveIo, PrintedRowOfDocument001) {
+TEST(SolveIo, PrintedRowOfShenAndTownsend1998) {
   const json out = Solve(std::string("[") + kRow + "]");
   ASSERT_EQ(out.size(), 1u);
   EXPECT_EQ(out[0]["status"], "ok");

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "data/base/error.h"
+#include "pipelines/track/detail/load_or_track.h"
 #include "pipelines/track/track.h"
 #include "tests/support/folder.h"
 
@@ -184,7 +185,8 @@ TEST_F(TrackConfigTest, AnEmptyFolderIsARowAndNotTheEndOfTheBatch) {
   const TrackConfig plan =
       LoadTracking(Write("cameras: [{name: c}]\nmarkers: {names: [a]}\nrecordings: [{name: r, "
                          "files: {c: pictures}}]\n"));
-  EXPECT_THAT(TrackRecording(plan, 0).summary.failure, HasSubstr("pictures"));
+  EXPECT_THAT(pipelines::TrackAndLook(plan, 0, {}, false, {}).known.summary.failure,
+              HasSubstr("pictures"));
 }
 
 }  // namespace

@@ -472,10 +472,11 @@ TEST_F(ImportTest, DamagedFilesAreReadOrRefused) {
 }
 
 TEST(TrackFormatTest, Names) {
-  for (const auto format : {TrackFormat::kImpactLab, TrackFormat::kDltdv, TrackFormat::kTracker,
-                            TrackFormat::kDeepLabCut, TrackFormat::kTable})
-    EXPECT_EQ(TrackFormatFromString(ToString(format)), format);
-  EXPECT_STREQ(ToString(TrackFormat::kDeepLabCut), "deeplabcut");
+  for (const auto& [name, format] :
+       {std::pair{"impactlab", TrackFormat::kImpactLab}, std::pair{"dltdv", TrackFormat::kDltdv},
+        std::pair{"tracker", TrackFormat::kTracker},
+        std::pair{"deeplabcut", TrackFormat::kDeepLabCut}, std::pair{"table", TrackFormat::kTable}})
+    EXPECT_EQ(TrackFormatFromString(name), format);
   EXPECT_FALSE(TrackFormatFromString("DLTdv").has_value());
 }
 

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "data/statistics/statistics.h"
+#include "tests/support/marker_bound.h"
 #include "tests/support/marker_render.h"
 #include "tracking/marker/detail/solve.h"
 
@@ -547,7 +548,7 @@ TEST(PositionBound, IsTheInverseOfTheFisherInformation) {
     fit.q = p.head<2>();
     fit.major = p[2], fit.minor = p[3], fit.angle = p[4], fit.amplitude = p[5],
     fit.background = p[6];
-    return ModelImage(fit, options, window);
+    return test::ModelImage(fit, options, window);
   };
   Eigen::Matrix<double, 7, 1> p;
   p << truth.q, 6, 4, 0.5, 90, 40;
@@ -567,7 +568,7 @@ TEST(PositionBound, IsTheInverseOfTheFisherInformation) {
       for (int b = 0; b < 7; ++b)
         information(a, b) += derivative[a][i] * derivative[b][i] / options.noise.Variance(at[i]);
   const Eigen::Matrix2d expected = information.inverse().topLeftCorner<2, 2>(),
-                        bound = PositionBound(truth, options);
+                        bound = test::PositionBound(truth, options);
   EXPECT_LT((bound - expected).norm(), 0.02 * expected.norm());
 }
 
@@ -582,15 +583,15 @@ TEST(PositionBound, OfALargeDiscIsThatOfItsEdge) {
   options.noise.read = 5;
   const double s = std::sqrt(1 + 1. / 12),
                expected = 25.0833 * 2 * s / (std::sqrt(std::numbers::pi) * 14 * 1e4);
-  EXPECT_NEAR(PositionBound(truth, options)(0, 0) / expected, 1, 0.02);
+  EXPECT_NEAR(test::PositionBound(truth, options)(0, 0) / expected, 1, 0.02);
   // Twice the noise, four times the variance; a disc too small for its axes to be told still has a
   // bound.
-  const double variance = PositionBound(truth, options)(0, 0);
+  const double variance = test::PositionBound(truth, options)(0, 0);
   options.noise.read = 10;
-  EXPECT_NEAR(PositionBound(truth, options)(0, 0) / variance, 100.083 / 25.083, 1e-3);
+  EXPECT_NEAR(test::PositionBound(truth, options)(0, 0) / variance, 100.083 / 25.083, 1e-3);
   truth.major = truth.minor = 0.2;
-  EXPECT_TRUE(PositionBound(truth, options).allFinite());
-  EXPECT_GT(PositionBound(truth, options)(1, 1), variance);
+  EXPECT_TRUE(test::PositionBound(truth, options).allFinite());
+  EXPECT_GT(test::PositionBound(truth, options)(1, 1), variance);
 }
 
 }  // namespace

@@ -220,33 +220,6 @@ TEST_F(OverlayTest, ContactSheetAroundTheImpact) {
   EXPECT_TRUE(std::filesystem::exists(Path("end.png")));
 }
 
-TEST_F(OverlayTest, MontageShowsTheStepsOfTheDetection) {
-  GrayImage image = Gray(320, 240, 60);
-  for (int y = 0; y < 240; ++y)
-    for (int x = 0; x < 320; ++x)
-      if (std::hypot(x - 100, y - 80) < 15 || std::hypot(x - 220, y - 150) < 12)
-        image.At(x, y) = 200;
-  WriteMontage(Path("a.png"), image, {});
-  const GrayImage a = ReadImage(Path("a.png"));
-  // The second panel: white where the markers are, black elsewhere.
-  const double scale = 1920.0 / (2 * 320);
-  const int left = 16 + 960, top = a.height / 2 - 8 - static_cast<int>(240 * scale);
-  EXPECT_EQ(a.At(left + static_cast<int>(100 * scale), top + static_cast<int>(80 * scale)), 255);
-  EXPECT_EQ(a.At(left + static_cast<int>(160 * scale), top + static_cast<int>(80 * scale)), 0);
-  SpotOptions dark;
-  dark.dark = true;
-  SpotOptions local = dark;
-  local.local = 41;
-  WriteMontage(Path("b.png"), image, local, &image);
-  EXPECT_GT(ReadImage(Path("b.png")).width, 1900);
-  for (auto& v : image.pixels) v = static_cast<std::uint8_t>(255 - v);
-  WriteMontage(Path("c.png"), image, dark);
-  const GrayImage c = ReadImage(Path("c.png"));
-  EXPECT_EQ(c.At(left + static_cast<int>(100 * scale), top + static_cast<int>(80 * scale)), 255);
-  EXPECT_EQ(c.At(left + static_cast<int>(160 * scale), top + static_cast<int>(80 * scale)), 0);
-  EXPECT_THROW(WriteMontage(Path("d.png"), GrayImage{}, {}), DataError);
-}
-
 TEST(DrawTest, EveryCharacterLooksDifferent) {
   std::set<std::vector<std::uint8_t>> seen;
   for (char c = '!'; c <= '~'; ++c) {

@@ -2,29 +2,16 @@
 
 #include <gtest/gtest.h>
 
-#include <atomic>
-#include <cstdlib>
 #include <functional>
-#include <new>
 #include <random>
 
 #include "data/statistics/statistics.h"
+#include "tests/support/allocations.h"
 #include "tests/support/discs.h"
 #include "tests/tracking/spot/spot_trials.h"
 #include "tracking/spot/detail/pieces.h"
 #include "tracking/spot/detail/scan.h"
 #include "tracking/spot/detail/sums.h"
-
-namespace {
-std::atomic<long long> allocations{0};
-}  // namespace
-[[gnu::noinline]] void* operator new(std::size_t n) {
-  ++allocations;
-  if (void* p = std::malloc(n)) return p;
-  throw std::bad_alloc();
-}
-[[gnu::noinline]] void operator delete(void* p) noexcept { std::free(p); }
-[[gnu::noinline]] void operator delete(void* p, std::size_t) noexcept { std::free(p); }
 
 namespace impactlab {
 namespace {
@@ -273,11 +260,11 @@ TEST(Spot, TakesNoMemoryOnceWarm) {
     finder.FindSpots(frame);
     finder.FindSpots(frame, windows);
   }
-  const long long before = allocations;
+  const long before = test::Allocations();
   std::size_t found = 0;
   for (const GrayImage& frame : frames)
     found += finder.FindSpots(frame).size() + finder.FindSpots(frame, windows).size();
-  EXPECT_EQ(allocations, before);
+  EXPECT_EQ(test::Allocations(), before);
   EXPECT_EQ(found, 24u);
 }
 

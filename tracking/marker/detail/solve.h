@@ -40,7 +40,6 @@ struct MarkerPatch {
   std::vector<std::uint8_t> used;                    // 1: in the fit
 
   Eigen::Vector2d Place(int i) const { return {window.left + i % width, window.top + i / width}; }
-  int CountUsed() const;
 };
 
 // Response of a clipping sensor to an intensity: mean, its derivative by the intensity, and

@@ -32,7 +32,6 @@ void DrawPaths(ColorImage* image, const std::vector<Path>& paths, const Pen& pen
 // Half axes, angle of the first one from x towards y [rad].
 void DrawEllipse(ColorImage* image, const Eigen::Vector2d& centre, double major, double minor,
                  double angle, const Pen& pen);
-void Dot(ColorImage* image, const Eigen::Vector2d& centre, double radius, const Pen& pen);
 // Both corners included.
 void FillBox(ColorImage* image, double left, double top, double right, double bottom, Rgb color,
              double alpha);
