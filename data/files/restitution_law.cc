@@ -14,12 +14,14 @@ std::optional<RestitutionLaw> RestitutionLawOf(std::string_view word) {
 
 std::vector<RestitutionLaw> AllRestitutionLaws() {
   std::vector<RestitutionLaw> laws;
+  laws.reserve(kRestitutionLaws.size());
   for (const RestitutionLawInfo& row : kRestitutionLaws) laws.push_back(row.law);
   return laws;
 }
 
 std::vector<std::string> RestitutionLawWords() {
   std::vector<std::string> words;
+  words.reserve(kRestitutionLaws.size());
   for (const RestitutionLawInfo& row : kRestitutionLaws) words.emplace_back(row.word);
   return words;
 }

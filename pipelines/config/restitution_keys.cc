@@ -14,6 +14,7 @@ void VisitLaw(Keys& keys, RestitutionLaw& law, const char* meaning, Need need) {
 
 void VisitLaws(Keys& keys, const char* key, std::vector<RestitutionLaw>& laws) {
   std::vector<std::string> symbols;
+  symbols.reserve(kRestitutionLaws.size());
   for (const RestitutionLawInfo& row : kRestitutionLaws) symbols.emplace_back(row.symbol);
   const std::string meaning = "restitution " + JoinNames(symbols) + " of each. Default: all";
   keys.Custom(
@@ -31,6 +32,7 @@ void VisitLaws(Keys& keys, const char* key, std::vector<RestitutionLaw>& laws) {
       },
       [&] {
         std::vector<std::string> names;
+        names.reserve(laws.size());
         for (const RestitutionLaw law : laws) names.emplace_back(LawName(law));
         return "[" + JoinNames(names) + "]";
       });

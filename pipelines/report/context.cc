@@ -50,8 +50,6 @@ std::string ReasonHtml(const RunResult& run) {
   return text;
 }
 
-std::string Sentence(const std::string& text) { return Capitalized(text) + "."; }
-
 // What may be behind data that contradict a rigid body.
 std::string DoubtHtml(const RunResult& run) {
   std::string text =
@@ -98,7 +96,7 @@ std::string Verdict(const ReportContext& context) {
                           Escape(ReasonTitle(context.rejected[0].first)),
                           context.rejected[0].second, n_events);
     text += ".";
-    if (context.run.diagnosis) text += " " + Sentence(Escape(context.run.diagnosis->seen));
+    if (context.run.diagnosis) text += " " + Capitalized(Escape(context.run.diagnosis->seen)) + ".";
     return text;
   }
   if (context.run.verdict.withheld)
@@ -295,7 +293,7 @@ std::string HeadHtml(const ReportContext& context) {
   if (run.diagnosis)
     for (const SetCause& cause : run.diagnosis->causes)
       head.remarks.emplace_back(
-          "notice", Sentence(Escape(cause.text)) + " <code>" + Escape(cause.cure) + "</code>");
+          "notice", Capitalized(Escape(cause.text)) + ". <code>" + Escape(cause.cure) + "</code>");
   if (run.verdict.withheld) head.remarks.emplace_back("second", DoubtHtml(run));
   if (run.flights.failed > 0)
     head.remarks.emplace_back(

@@ -135,9 +135,10 @@ std::string DifferencesInWords(const RestitutionRow& fit) {
     const std::string symbol = kRestitutionLaws[k].symbol;
     const RestitutionDifference& d = fit.less_reference[k];
     (d.p < level ? differ : alike).push_back(symbol);
-    figures.push_back(std::isfinite(d.sd) ? fmt::format("{} - {} = {:+.4f} ± {:.4f}, p = {:.2g}",
-                                                        symbol, reference, d.value, d.sd, d.p)
-                                          : symbol + " - " + reference + " without an uncertainty");
+    figures.push_back(std::isfinite(d.sd)
+                          ? fmt::format("{} - {} = {:+.4f} ± {:.4f}, p = {:.2g}", symbol, reference,
+                                        d.value, d.sd, d.p)
+                          : fmt::format("{} - {} without an uncertainty", symbol, reference));
   }
   const char* const all = kComparedLaws == 2 ? "both" : "all";
   const std::string found =
@@ -154,6 +155,7 @@ std::string RestitutionSentence(const RestitutionComparison& c) {
   const RestitutionRow& fit = c.rows.front();
   if (std::all_of(c.impacts.begin(), c.impacts.end(), IsWhole)) {
     std::vector<std::string> symbols;
+    symbols.reserve(kRestitutionLaws.size());
     for (const RestitutionLawInfo& law : kRestitutionLaws) symbols.emplace_back(law.symbol);
     return fmt::format(
         "{} are one number ({:.3f}) in all {} impacts: slip neither stops nor turns on the way in "
