@@ -144,7 +144,7 @@ std::string ValueSd(double value, double sd) {
   return Fixed(value, decimals) + "\u00A0\u00B1\u00A0" + Fixed(sd, decimals);
 }
 
-std::string Range(double lower, double upper, double sd, double lower_limit) {
+std::string BoundsText(double lower, double upper, double sd, double lower_limit) {
   const int decimals = DecimalsFor(sd);
   const bool has_lower = std::isfinite(lower) && lower > lower_limit;
   const bool has_upper = std::isfinite(upper);

@@ -37,8 +37,8 @@ int DecimalsFor(double sd);
 // "0.103 ± 0.006"
 std::string ValueSd(double value, double sd);
 // "0.091 to 0.115", "at least 0.09" or "at most 0.115" where a side is open.
-std::string Range(double lower, double upper, double sd,
-                  double lower_limit = -std::numeric_limits<double>::infinity());
+std::string BoundsText(double lower, double upper, double sd,
+                       double lower_limit = -std::numeric_limits<double>::infinity());
 // "1 recording", "2 recordings"
 std::string Count(long long n, std::string_view noun);
 

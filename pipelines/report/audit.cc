@@ -133,7 +133,7 @@ std::string EvidenceTable(const ReportContext& context) {
       if (e.determined)
         table.Row({Escape(ErrorTitle(evidence.parameter)), Escape(source), frames,
                    ValueSd(unit.factor * e.value, unit.factor * e.sd),
-                   Range(unit.factor * e.lower95, unit.factor * e.upper95, unit.factor * e.sd),
+                   BoundsText(unit.factor * e.lower95, unit.factor * e.upper95, unit.factor * e.sd),
                    unit.name, "yes"});
       else
         table.Row(

@@ -129,8 +129,8 @@ std::string CoefficientsHtml(const Comparison& comparison) {
       // room for the name is short
       if (const std::size_t at = label.find("/RTS"); at != label.npos) label.erase(at, 4);
       (restitution ? e : mu).push_back({label, p->value, p->lower95, p->upper95, !p->identifiable});
-      cells.push_back(p->identifiable ? ValueSd(p->value, p->sd) +
-                                            " (95 %: " + Range(p->lower95, p->upper95, p->sd) + ")"
+      cells.push_back(p->identifiable ? ValueSd(p->value, p->sd) + " (95 %: " +
+                                            BoundsText(p->lower95, p->upper95, p->sd) + ")"
                                       : Escape(p->reason));
       law = estimator.fit.law;
     }

@@ -14,18 +14,18 @@ namespace {
 
 std::string ParameterTile(const ParameterEstimate& p, const std::string& what) {
   if (!p.identifiable) {
-    const std::string bounds = Range(p.lower95, p.upper95, p.sd, 0);
+    const std::string bounds = BoundsText(p.lower95, p.upper95, p.sd, 0);
     return Tile(what + " " + SymbolHtml(p.name), bounds == "open" ? "not determined" : bounds,
                 Escape(p.reason));
   }
   return Tile(what + " " + SymbolHtml(p.name), ValueSd(p.value, p.sd),
-              "95\u00A0%: " + Range(p.lower95, p.upper95, p.sd));
+              "95\u00A0%: " + BoundsText(p.lower95, p.upper95, p.sd));
 }
 
 // "mu = 0.10 ± 0.01", or why there is no number.
 std::string ParameterWords(const ParameterEstimate& p) {
   if (p.identifiable) return SymbolHtml(p.name) + "\u00A0=\u00A0" + ValueSd(p.value, p.sd);
-  const std::string bounds = Range(p.lower95, p.upper95, p.sd, 0);
+  const std::string bounds = BoundsText(p.lower95, p.upper95, p.sd, 0);
   return SymbolHtml(p.name) + (bounds == "open" ? " not determined by these data" : " " + bounds);
 }
 

@@ -29,7 +29,7 @@ std::string ParameterTable(const ReportContext& context) {
                                    : std::numeric_limits<double>::quiet_NaN();
       table.Row({LawTitle(fit.law), SymbolHtml(p.name), Fixed(p.value, decimals),
                  Fixed(p.sd, decimals), Num(p.sd_noise_only, 2),
-                 Range(p.lower95, p.upper95, p.sd, 0), Fixed(bootstrap, decimals),
+                 BoundsText(p.lower95, p.upper95, p.sd, 0), Fixed(bootstrap, decimals),
                  p.identifiable ? Escape(p.reason)
                                 : "not identifiable" +
                                       (p.reason.empty() ? std::string() : ": " + Escape(p.reason))},

@@ -50,7 +50,7 @@ std::string Ratio(const FlightSummary& q) {
   if (q.expected == 0 || !(q.sd > 0)) return "–";
   const double k = 1 / q.expected;
   return Fixed(q.value * k, DecimalsFor(q.sd * std::abs(k))) + " (" +
-         Range(q.lower95 * k, q.upper95 * k, q.sd * std::abs(k)) + ")";
+         BoundsText(q.lower95 * k, q.upper95 * k, q.sd * std::abs(k)) + ")";
 }
 
 std::string FlightVerdictHtml(const FlightReport& report) {

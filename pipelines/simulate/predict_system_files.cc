@@ -34,7 +34,7 @@ Json Stacked(const VectorXd& v, int width) {
   return list;
 }
 
-Json Range(const Eigen::MatrixX2d& range) {
+Json RangeJson(const Eigen::MatrixX2d& range) {
   Json list = Json::array();
   for (Eigen::Index i = 0; i < range.rows(); ++i) list.push_back({range(i, 0), range(i, 1)});
   return list;
@@ -97,10 +97,10 @@ Json SetJson(const SystemOutcomes& set, int width) {
               {"complete", set.complete},
               {"different", set.v_plus.size()}};
   if (set.v_plus.empty()) return one;
-  one["u_plus_range"] = Range(set.u_range);
+  one["u_plus_range"] = RangeJson(set.u_range);
   Json ranges = Json::array();
   for (Eigen::Index i = 0; i < set.v_range.rows(); i += width)
-    ranges.push_back(Range(set.v_range.middleRows(i, width)));
+    ranges.push_back(RangeJson(set.v_range.middleRows(i, width)));
   one["v_plus_F_range_m_per_s"] = ranges;
   Json outcomes = Json::array();
   for (std::size_t k = 0; k < set.v_plus.size(); ++k)

@@ -35,7 +35,7 @@ std::string MethodWords(const std::string& method) {
 
 std::string EstimateHtml(const ParameterEstimate& p) {
   if (!p.identifiable) return Escape(p.reason.empty() ? "not determined" : p.reason);
-  return fmt::format("{} ({})", ValueSd(p.value, p.sd), Range(p.lower95, p.upper95, p.sd));
+  return fmt::format("{} ({})", ValueSd(p.value, p.sd), BoundsText(p.lower95, p.upper95, p.sd));
 }
 
 std::string ModelsHtml(const CoefficientStudy& study) {

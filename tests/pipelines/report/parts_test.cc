@@ -56,11 +56,11 @@ TEST(ReportHtml, RoundsToTheUncertainty) {
   EXPECT_EQ(ValueSd(123.4, 20), "123\u00A0\u00B1\u00A020");
   EXPECT_EQ(ValueSd(0.3, kNaN), "0.300");
   EXPECT_EQ(ValueSd(kNaN, 1), "\u2013");
-  EXPECT_EQ(Range(0.1, 0.2, 0.02), "0.100 to 0.200");
-  EXPECT_EQ(Range(0.1, kInfinity, 0.02), "at least 0.100");
-  EXPECT_EQ(Range(0, 0.2, 0.02, 0), "at most 0.200");
-  EXPECT_EQ(Range(0, kInfinity, kNaN, 0), "open");
-  EXPECT_EQ(Range(kNaN, kNaN, kNaN), "open");
+  EXPECT_EQ(BoundsText(0.1, 0.2, 0.02), "0.100 to 0.200");
+  EXPECT_EQ(BoundsText(0.1, kInfinity, 0.02), "at least 0.100");
+  EXPECT_EQ(BoundsText(0, 0.2, 0.02, 0), "at most 0.200");
+  EXPECT_EQ(BoundsText(0, kInfinity, kNaN, 0), "open");
+  EXPECT_EQ(BoundsText(kNaN, kNaN, kNaN), "open");
 }
 
 TEST(ReportHtml, NamesWhatItKnowsAndWhatItDoesNot) {
