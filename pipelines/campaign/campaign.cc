@@ -123,6 +123,20 @@ std::vector<MemberDifference> Differences(std::span<const EventGroup> groups, Re
   return out;
 }
 
+// Name of the group that holds the very same impacts; empty where none does.
+std::string MemberWithImpacts(const std::vector<EventGroup>& groups,
+                              const std::vector<ImpactEvent>& events) {
+  const auto same = [](const ImpactEvent& a, const ImpactEvent& b) {
+    return a.t == b.t && a.v_minus == b.v_minus && a.v_plus == b.v_plus &&
+           a.omega_plus == b.omega_plus;
+  };
+  for (const EventGroup& group : groups)
+    if (!events.empty() &&
+        std::equal(group.events.begin(), group.events.end(), events.begin(), events.end(), same))
+      return group.name;
+  return {};
+}
+
 }  // namespace
 
 Campaign LoadCampaign(const std::filesystem::path& path, const std::filesystem::path& out) {
@@ -165,6 +179,8 @@ CampaignResult AnalyseCampaign(const Campaign& campaign, int threads,
       if (!groups.empty() && !accepted.empty() &&
           groups.front().body.planar != experiment.body.planar)
         out.fault = "planar beside members in space, or the other way round: they are not compared";
+      if (const std::string same = MemberWithImpacts(groups, accepted); !same.empty())
+        out.fault = fmt::format("the same impacts as those of {}: one specimen counts once", same);
       if (out.fault.empty()) groups.push_back({member.name, experiment.body, std::move(accepted)});
     } catch (const DataError& error) {
       out.fault = error.what();

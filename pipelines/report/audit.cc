@@ -49,6 +49,8 @@ std::string FindingsHtml(const ReportContext& context) {
           : fmt::format("<p><b>Verdict</b>: {}.{}</p>\n", Typographic(context.run.verdict.reason),
                         open && findings.empty() ? " No frame error explains it." : "");
   if (findings.empty() && open) return verdict;
+  if (findings.empty() && context.run.diagnosis)
+    return "<p>No impact was accepted: of the frames nothing but the fall was checked.</p>\n";
   if (findings.empty())
     return verdict +
            "<p class=\"finding calm\">No frame error was found: nothing in the recordings "

@@ -96,7 +96,8 @@ std::string Verdict(const ReportContext& context) {
                           Escape(ReasonTitle(context.rejected[0].first)),
                           context.rejected[0].second, n_events);
     text += ".";
-    if (context.run.diagnosis) text += " " + Capitalized(Escape(context.run.diagnosis->seen)) + ".";
+    if (context.run.diagnosis)
+      text += " " + Capitalized(Typographic(context.run.diagnosis->seen)) + ".";
     return text;
   }
   if (context.run.verdict.withheld)
@@ -292,8 +293,8 @@ std::string HeadHtml(const ReportContext& context) {
                                             ". <a href=\"#audit\">Data audit</a>");
   if (run.diagnosis)
     for (const SetCause& cause : run.diagnosis->causes)
-      head.remarks.emplace_back(
-          "notice", Capitalized(Escape(cause.text)) + ". <code>" + Escape(cause.cure) + "</code>");
+      head.remarks.emplace_back("notice", Capitalized(Typographic(cause.text)) + ". <code>" +
+                                              Escape(cause.cure) + "</code>");
   if (run.verdict.withheld) head.remarks.emplace_back("second", DoubtHtml(run));
   if (run.flights.failed > 0)
     head.remarks.emplace_back(

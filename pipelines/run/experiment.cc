@@ -113,9 +113,9 @@ void VisitRecordings(Keys& keys, Experiment& e) {
 }
 
 void VisitMotion(Keys& keys, MotionFitOptions& m) {
-  keys.Count("min_frames", m.min_frames, From(3),
+  keys.Count("min_frames", m.min_frames, From(4),
              "fewest frames in a flight on either side of an impact");
-  keys.Count("max_frames", m.max_frames, From(3), "most frames of a flight that are used");
+  keys.Count("max_frames", m.max_frames, From(4), "most frames of a flight that are used");
   keys.Check(m.max_frames >= m.min_frames, "max_frames", std::to_string(m.max_frames),
              fmt::format("at least min_frames, {}", m.min_frames));
   keys.Count("contact_frames", m.contact_frames, From(0),

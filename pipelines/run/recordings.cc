@@ -7,6 +7,7 @@
 
 #include "data/base/error.h"
 #include "data/base/parallel.h"
+#include "data/files/sha256.h"
 #include "reconstruction/pose/track_poses.h"
 
 namespace impactlab {
@@ -22,6 +23,73 @@ std::vector<std::string> RecordingNames(const std::vector<std::filesystem::path>
     names.push_back(count == 0 ? stem : fmt::format("{}~{}", stem, count + 1));
   }
   return names;
+}
+
+void AppendBytes(double value, std::string* bytes) {
+  bytes->append(reinterpret_cast<const char*>(&value), sizeof value);
+}
+
+// What was measured, as a key. Empty where there is nothing to compare.
+std::string ContentOf(const PoseRecording& poses) {
+  std::string bytes;
+  if (poses.t.size() < 2) return bytes;
+  for (std::size_t i = 0; i < poses.t.size(); ++i) {
+    AppendBytes(poses.t[i], &bytes);
+    for (Eigen::Index k = 0; k < 12; ++k) AppendBytes(poses.X_WB[i].data()[k], &bytes);
+  }
+  return Sha256(bytes);
+}
+
+std::string ContentOf(const MarkerTracks& tracks) {
+  std::string bytes;
+  for (const TrackPoint& point : tracks.points)
+    for (const double value : {static_cast<double>(point.camera), static_cast<double>(point.marker),
+                               point.t, point.q.x(), point.q.y()})
+      AppendBytes(value, &bytes);
+  return bytes.empty() ? bytes : Sha256(bytes);
+}
+
+// Names of the earlier recordings whose content a later one repeats; empty elsewhere. One file
+// under two names would count twice, and every interval would be too narrow.
+class Repeats {
+ public:
+  std::string Of(const std::string& content, const std::string& name) {
+    if (content.empty()) return {};
+    const auto [first, fresh] = seen_.emplace(content, name);
+    return fresh ? std::string() : first->second;
+  }
+
+ private:
+  std::map<std::string, std::string> seen_;
+};
+
+std::string RepeatFault(const std::string& earlier) {
+  return fmt::format("repeats {}, number for number: one recording counts once", earlier);
+}
+
+void RefuseRepeats(PoseRecordings* out) {
+  Repeats repeats;
+  for (auto& [poses, fault] : out->recordings) {
+    if (!fault.empty()) continue;
+    const std::string earlier = repeats.Of(ContentOf(poses), poses.name);
+    if (earlier.empty()) continue;
+    fault = RepeatFault(earlier);
+    PoseRecording empty;
+    empty.name = poses.name;
+    empty.planar = poses.planar;
+    poses = std::move(empty);
+  }
+}
+
+void RefuseRepeats(MarkerRecordings* out) {
+  Repeats repeats;
+  for (MarkerRecording& recording : out->recordings) {
+    if (!recording.fault.empty()) continue;
+    const std::string earlier = repeats.Of(ContentOf(recording.tracks), recording.tracks.recording);
+    if (earlier.empty()) continue;
+    recording.fault = RepeatFault(earlier);
+    recording.tracks.points.clear();
+  }
 }
 
 PoseRecordings ReadPoseFiles(const PoseColumns& columns,
@@ -99,6 +167,7 @@ Recordings LoadRecordings(const Experiment& experiment,
                          : experiment.planar_camera
                              ? ReadPlanarRecordings(*experiment.planar_camera, files)
                              : ReadPoseFiles(experiment.columns, files, names);
+  RefuseRepeats(&first);
   if (!experiment.second) {
     out.data = std::move(first);
     return out;
@@ -115,6 +184,7 @@ Recordings LoadMarkers(Experiment& experiment, const std::filesystem::path& fold
   Recordings out;
   MarkerRecordings first = LoadOrTrackMarkers(experiment, folder, options, context);
   out.files = first.files;
+  RefuseRepeats(&first);
   if (!experiment.second) {
     out.data = std::move(first);
     return out;

@@ -184,5 +184,38 @@ TEST(DataVerdict, WhereNothingIsAcceptedTheExitCodeIsThreeWithWhatWasSeenAndTheC
             0);
 }
 
+TEST(DataVerdict, OneRecordingUnderTwoNamesCountsOnce) {
+  const ScratchFolder scratch("verdict repeats");
+  for (int i = 1; i <= 6; ++i) {
+    const std::string name = fmt::format("drop_{:04d}.csv", i);
+    WriteText(scratch.path() / "set" / name, ReadText(kVerdictSample / name));
+    if (i <= 3)
+      WriteText(scratch.path() / "set" / ("copy_" + name), ReadText(kVerdictSample / name));
+  }
+  const auto file = ChangedSample(scratch.path(), "seed: 7", "seed: 8");
+  const std::string out = scratch.path() / "run", once = scratch.path() / "once";
+  const auto run = [&](const std::string& glob, const std::string& to) {
+    return RunProgram({"run", file.string(), "--recordings",
+                       (scratch.path() / "set" / glob).string(), "--out", to, "--no-report"},
+                      scratch.path());
+  };
+  EXPECT_EQ(run("*.csv", out).code, 0);
+  EXPECT_EQ(run("drop_*.csv", once).code, 0);
+  EXPECT_EQ(FitIn(out).n_events, FitIn(once).n_events);
+  EXPECT_THAT(ReadText(out + "/events.csv"), HasSubstr("bad_recording"));
+  EXPECT_THAT(ReadText(out + "/events.csv"), HasSubstr("number for number"));
+  // So do two members of a campaign that are one run.
+  WriteText(scratch.path() / "campaign.yaml",
+            "schema: impactlab.campaign/1\nmembers:\n  - {name: a, run: \"" + out +
+                "\"}\n  - {name: b, run: \"" + once + "\"}\ncoefficients: {refits: 0}\n");
+  EXPECT_EQ(RunProgram({"campaign", (scratch.path() / "campaign.yaml").string(), "--out",
+                        (scratch.path() / "campaign").string(), "--quiet"},
+                       scratch.path())
+                .code,
+            0);
+  EXPECT_THAT(ReadText(scratch.path() / "campaign/members.csv"),
+              HasSubstr("the same impacts as those of a"));
+}
+
 }  // namespace
 }  // namespace impactlab::test
