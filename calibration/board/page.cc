@@ -155,7 +155,8 @@ std::string BoardPdf(const Board& board, double page_width, double page_height) 
     s += fmt::format("{:.5f} {:.5f} m\n", c.x + c.r, c.y);
     const std::array<Eigen::Vector2d, 4> axis{{{1, 0}, {0, 1}, {-1, 0}, {0, -1}}};
     for (int a = 0; a < 4; ++a) {
-      const Eigen::Vector2d o(c.x, c.y), from = axis[a], to = axis[(a + 1) % 4];
+      const Eigen::Vector2d o(c.x, c.y);
+      const Eigen::Vector2d &from = axis[a], &to = axis[(a + 1) % 4];
       const Eigen::Vector2d p1 = o + c.r * from + k * to, p2 = o + c.r * to + k * from,
                             p3 = o + c.r * to;
       s += fmt::format("{:.5f} {:.5f} {:.5f} {:.5f} {:.5f} {:.5f} c\n", p1.x(), p1.y(), p2.x(),

@@ -440,8 +440,8 @@ std::optional<Eigen::Vector3d> Unproject(
   const Eigen::Vector2d target((q.x() - camera.cx) / camera.fx, (q.y() - camera.cy) / camera.fy);
   const double limit = Limit(camera);
   if (!target.allFinite() || !(limit > 0)) return std::nullopt;
-  const auto ray = camera.model == LensModel::kFisheye ? UnprojectFisheye(camera, target, limit)
-                                                       : UnprojectPinhole(camera, target, limit);
+  auto ray = camera.model == LensModel::kFisheye ? UnprojectFisheye(camera, target, limit)
+                                                 : UnprojectPinhole(camera, target, limit);
   if (!ray) return std::nullopt;
 
   const auto intrinsics = IntrinsicArray(camera, false);

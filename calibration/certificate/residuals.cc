@@ -240,8 +240,9 @@ ResidualStatistics SummariseResiduals(const CalibrationProblem& problem,
   const double dispersion = out.sigma > 0 ? Dispersion(shots, field, out.sigma) : 1;
   for (int cell = 0; cell < kCellColumns * kCellRows; ++cell) {
     ResidualCell c;
-    c.centre << (cell % kCellColumns + 0.5) * lens.width / kCellColumns - 0.5,
-        (cell / kCellColumns + 0.5) * lens.height / kCellRows - 0.5;
+    const int column = cell % kCellColumns, row = cell / kCellColumns;
+    c.centre << (column + 0.5) * lens.width / kCellColumns - 0.5,
+        (row + 0.5) * lens.height / kCellRows - 0.5;
     c.n = field.count[cell];
     if (c.n > 0) {
       c.mean = field.sum.segment<2>(2 * cell) / field.weight(cell);

@@ -86,7 +86,7 @@ std::vector<char> TwoClouds(const std::vector<CentreOfShot>& shots) {
         cost += std::min(far[0], far[1]);
       }
       if (mark == before) break;
-      for (char which : {0, 1}) centre[static_cast<int>(which)] = mean(mark, which);
+      for (const int which : {0, 1}) centre[which] = mean(mark, static_cast<char>(which));
     }
     if (cost < least) least = cost, best = mark;
   }

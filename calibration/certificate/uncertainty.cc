@@ -111,6 +111,7 @@ UncertaintyMap MapUncertainty(const Camera& camera, const std::vector<MeasuredPo
   map.rows = rows;
   map.distance = distance;
   std::vector<Eigen::Vector2d> pixels;
+  pixels.reserve(points.size());
   for (const MeasuredPoint& point : points) pixels.push_back(point.q);
   const std::vector<Eigen::Vector2d> hull = ConvexHull(std::move(pixels));
   const auto implied = ImpliedMotion(camera, points);
@@ -165,6 +166,7 @@ Eigen::MatrixXd IntrinsicCovariance(const CalibrationResult& result, int camera)
 double TypicalDistance(const std::vector<MeasuredPoint>& points) {
   if (points.empty()) return 0;
   std::vector<double> distances;
+  distances.reserve(points.size());
   for (const MeasuredPoint& point : points) distances.push_back(point.p_C.norm());
   return Median(std::move(distances));
 }

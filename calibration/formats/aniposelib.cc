@@ -95,7 +95,8 @@ CameraRig ReadAniposelib(const std::string& text, const std::string& name,
     }
     std::sort(keys.begin(), keys.end(), NaturalLess);
     for (const std::string& key : keys)
-      rig.cameras.push_back(ReadTable(*root[key].as_table(), name + ": " + key, options));
+      rig.cameras.push_back(
+          ReadTable(*root[key].as_table(), fmt::format("{}: {}", name, key), options));
   } catch (const toml::parse_error& error) {
     RefuseFile(fmt::format("{}:{}", name, error.source().begin.line), Excerpt(error.description()),
                "TOML that can be parsed");

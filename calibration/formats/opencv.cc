@@ -37,7 +37,7 @@ struct Storage {
     return {};
   }
   std::string Need(const std::vector<std::string>& keys) const {
-    const std::string key = Find(keys);
+    std::string key = Find(keys);
     if (key.empty())
       RefuseFile(fmt::format("{}: {}", name, keys.front()), "nothing", "this key is required");
     return key;

@@ -56,7 +56,9 @@ std::string WhyUndetermined(const CalibrationProblem& problem, const Calibration
         problem.cameras.size() > 1
             ? fmt::format(" (camera '{}')", problem.cameras[finding.camera].name)
             : "";
-    causes += (causes.empty() ? ". Likely cause: " : "; ") + cause + whose;
+    causes += causes.empty() ? ". Likely cause: " : "; ";
+    causes += cause;
+    causes += whose;
   }
   return symptom + causes;
 }
@@ -252,6 +254,7 @@ RigSolution BestSolution(const CalibrationProblem& given, const CalibrationOptio
     more.emplace_back(starts.begin(), starts.end());
   }
   std::vector<RigSolution> others;
+  others.reserve(more.size());
   for (const auto& guesses : more) others.push_back(SolveRig(given, options, guesses));
   for (RigSolution& other : others)
     if (Better(other, best) && !SameOptimum(other, best)) std::swap(best, other);

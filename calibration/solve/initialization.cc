@@ -340,6 +340,7 @@ std::vector<Eigen::VectorXd> FocalCandidates(const CameraSetup& setup,
                    [](const auto& a, const auto& b) { return a.first < b.first; });
   if (candidates.size() > 2) candidates.resize(2);
   std::vector<Eigen::VectorXd> out;
+  out.reserve(candidates.size());
   for (const auto& candidate : candidates) out.push_back(candidate.second);
   return out;
 }

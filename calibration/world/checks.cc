@@ -88,6 +88,7 @@ Eigen::MatrixXd RatioCovariance(const std::vector<KnownLength>& lengths,
   const int n = static_cast<int>(rows.size());
   Eigen::MatrixXd cov(n, n);
   std::vector<Eigen::RowVectorXd> by_rig;
+  by_rig.reserve(rows.size());
   for (const MeasuredLength& row : rows)
     by_rig.push_back(row.along * (ends[row.to].dp_drig - ends[row.from].dp_drig));
   for (int i = 0; i < n; ++i) {

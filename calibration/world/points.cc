@@ -130,7 +130,7 @@ class PointsProblem {
     for (std::size_t i = 0; i < points.size(); ++i) {
       PointResult result;
       result.name = points[i].name;
-      RigPoint point = calibration::MeasurePoint(rig, points[i].observations);
+      const RigPoint point = calibration::MeasurePoint(rig, points[i].observations);
       result.problem = points[i].p_W.allFinite() && points[i].sd >= 0
                            ? point.problem
                            : "its known coordinates are not numbers";
@@ -141,7 +141,7 @@ class PointsProblem {
       known.push_back(points[i].p_W);
       seen.push_back(point.p_W);
       own.push_back(point.cov_pixels + sd * sd * Eigen::Matrix3d::Identity());
-      by_rig.push_back(std::move(point.dp_drig));
+      by_rig.push_back(point.dp_drig);
     }
     for (const auto& p : known) reach = std::max(reach, (p - known[0]).norm());
   }

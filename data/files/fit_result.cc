@@ -265,9 +265,12 @@ LawFit ToLaw(const Place& place) {
       entry.Refuse("parameters " + JoinNames(known) + ", in this order");
     next = at + 1;
     ParameterEstimate parameter = ToParameter(name, entry);
-    if (at == 0) fit.mu_k = std::move(parameter);
-    if (at == 1) fit.e = std::move(parameter);
-    if (at == 2) fit.mu_s = std::move(parameter);
+    if (at == 0)
+      fit.mu_k = std::move(parameter);
+    else if (at == 1)
+      fit.e = std::move(parameter);
+    else if (at == 2)
+      fit.mu_s = std::move(parameter);
   }
   const std::size_t n = ListParameters(std::as_const(fit)).size();
   fit.covariance = place["covariance"].Matrix(n, n, kNan);
@@ -335,6 +338,7 @@ std::string FitResult::BriefReport() const {
   std::map<std::string, int> reasons;
   for (const RejectedImpact& impact : rejected) ++reasons[impact.reason];
   std::vector<std::string> counts;
+  counts.reserve(reasons.size());
   for (const auto& [reason, count] : reasons) counts.push_back(fmt::format("{} {}", count, reason));
   std::string out = fmt::format("{} events used, {} rejected", n_events, rejected.size());
   out += counts.empty() ? "\n" : fmt::format(" ({})\n", JoinNames(counts));

@@ -197,6 +197,7 @@ std::vector<fs::path> ExpandGlob(const std::string& pattern, const fs::path& bas
                           [](const auto& a, const auto& b) { return a.first == b.first; }),
               named.end());
   std::vector<fs::path> paths;
+  paths.reserve(named.size());
   for (auto& entry : named) paths.push_back(std::move(entry.second));
   return paths;
 }

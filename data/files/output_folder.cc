@@ -96,7 +96,7 @@ void AddJournal(const fs::path& path, Digests* out) {
 void AddManifestsAbove(const fs::path& root, Digests* out) {
   std::string below;
   for (fs::path at = root; at.has_relative_path(); at = at.parent_path()) {
-    below = at.filename().generic_string() + "/" + below;
+    below.insert(0, at.filename().generic_string() + "/");
     const std::optional<Digests> files = ReadManifest(at.parent_path() / kManifestName);
     if (!files) continue;
     for (const auto& [name, digests] : *files)
@@ -144,7 +144,7 @@ class FolderSearch {
           found.push_back(name);
     }
     for (const std::string& one : found) {
-      const std::string name = folder.empty() ? one : folder + "/" + one;
+      const std::string name = folder.empty() ? one : fmt::format("{}/{}", folder, one);
       const Kind kind = KindOf(root_ / name);
       if (kind == Kind::kNothing) continue;
       const bool last = at + 1 == parts.size();
@@ -199,7 +199,7 @@ class FolderSearch {
 // Renames what is foreign to the first free name of NAME.aside, NAME.aside2, ...
 std::string MoveAside(const fs::path& path) {
   for (int count = 1;; ++count) {
-    const std::string name =
+    std::string name =
         path.filename().string() + ".aside" + (count > 1 ? std::to_string(count) : "");
     const fs::path to = path.parent_path() / name;
     if (KindOf(to) != Kind::kNothing) continue;

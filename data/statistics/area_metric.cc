@@ -150,6 +150,7 @@ double AreaReference::Exceedance(double area) const {
 AreaReference UniformReference(const Sharing& sharing, int draws, std::uint64_t seed) {
   return DrawReference(sharing, draws, seed, [](const std::vector<double>& z) {
     std::vector<double> u;
+    u.reserve(z.size());
     for (const double one : z) u.push_back(NormalCdf(one));
     return AreaFromUniform(std::move(u));
   });

@@ -345,6 +345,7 @@ std::vector<double> YamlNode::Vector(const std::string& key, int n,
                                      const Range& allowed) const {
   if (listener != nullptr) {
     std::vector<std::string> numbers;
+    numbers.reserve(otherwise.size());
     for (const double number : otherwise) numbers.push_back(FormatNumber(number));
     state_->TellDefault(key, ListWords(n, allowed), "[" + JoinNames(numbers) + "]");
   }

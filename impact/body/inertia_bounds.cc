@@ -67,7 +67,7 @@ void CheckInertiaInOutline(const Body& body) {
       RefuseInertia(body, "about the axis of motion", I(1, 1), largest);
     return;
   }
-  const std::array<const char*, 3> kAxes = {"about B_x", "about B_y", "about B_z"};
+  constexpr std::array<const char*, 3> kAxes = {"about B_x", "about B_y", "about B_z"};
   for (int i = 0; i < 3; ++i) {
     const double largest = LargestInertia(body, Vector3d::Unit(i));
     if (I(i, i) > kSlack * largest) RefuseInertia(body, kAxes[i], I(i, i), largest);

@@ -339,8 +339,10 @@ MixedPoint FitMixed(const MixedTask& task, const MixedPoint& start) {
     const double merit = now.conditional + Penalty(task, now);
     // Mode boundaries are kinks: the full step first, then shorter ones; where none helps, the
     // shortest is taken and judged by the cost.
+    constexpr int kLengths = 4;  // of a step: 1, 0.4, 0.16, 0.064 of it
     MixedPoint next;
-    for (double share = 1; share > 0.05; share *= 0.4) {
+    double share = 1;
+    for (int trial = 0; trial < kLengths; ++trial, share *= 0.4) {
       next = now;
       next.theta = now.theta + share * (to.theta - now.theta);
       for (std::size_t g = 0; g < next.offset.size(); ++g)

@@ -43,21 +43,21 @@ double CostOf(const VarianceData& data, const Shape& shape, const double* log_s,
     const MatM inverse = llt.solve(MatM::Identity());
     std::array<MatM, kMaxGroups> SE;
     std::array<VecM, kMaxGroups> Ex;
-    std::array<double, kMaxGroups> xEx;
+    std::array<double, kMaxGroups> x_Ex;
     for (int g = 0; g < n_groups; ++g) {
       const MatM E = data.E[i][g];
       SE[g] = inverse * E;
       Ex[g] = E * x;
-      xEx[g] = x.dot(Ex[g]);
-      (*gradient)[g] += 0.5 * multiplicity * slope[g] * (SE[g].trace() - rho[1] * xEx[g]);
+      x_Ex[g] = x.dot(Ex[g]);
+      (*gradient)[g] += 0.5 * multiplicity * slope[g] * (SE[g].trace() - rho[1] * x_Ex[g]);
     }
     if (hessian == nullptr) continue;
     for (int g = 0; g < n_groups; ++g) {
       for (int h = 0; h <= g; ++h) {
         double second = slope[g] * slope[h] *
-                        (-(SE[g] * SE[h]).trace() + rho[2] * xEx[g] * xEx[h] +
+                        (-(SE[g] * SE[h]).trace() + rho[2] * x_Ex[g] * x_Ex[h] +
                          2 * rho[1] * Ex[g].dot(inverse * Ex[h]));
-        if (g == h) second += 2 * slope[g] * (SE[g].trace() - rho[1] * xEx[g]);
+        if (g == h) second += 2 * slope[g] * (SE[g].trace() - rho[1] * x_Ex[g]);
         (*hessian)(g, h) += 0.5 * multiplicity * second;
       }
     }

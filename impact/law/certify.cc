@@ -156,7 +156,7 @@ class Judge {
   Integrals SlipIntegrals(const PathPoint& a, const PathPoint& b) const {
     const Eigen::Vector2d u_a = a.v_F.head<2>(), u_b = b.v_F.head<2>();
     const PathPoint& faster = Slip(a) > Slip(b) ? a : b;
-    const Integrals linear = Linear(a, b, -model_.mu_k / Slip(faster) * faster.v_F.head<2>());
+    Integrals linear = Linear(a, b, -model_.mu_k / Slip(faster) * faster.v_F.head<2>());
     if (model_.mu_k == 0 || !Moves(a) || !Moves(b)) return linear;
     const double angle = std::abs(std::atan2(u_a.x() * u_b.y() - u_a.y() * u_b.x(), u_a.dot(u_b)));
     if (angle < 3e-9) return linear;

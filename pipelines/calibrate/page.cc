@@ -47,6 +47,7 @@ std::vector<ShownView> WorstViews(const RigContext& context) {
       out.push_back({order[k].second, c, {}});
   }
   std::vector<std::string> names;
+  names.reserve(out.size());
   for (const ShownView& view : out)
     names.push_back(context.run.problem.shots[view.shot].views[view.camera].image);
   std::vector<GrayImage> images = ReadViewImages(names);

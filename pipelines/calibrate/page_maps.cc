@@ -168,13 +168,13 @@ std::string UncertaintySvg(const RigContext& context, std::size_t camera) {
   if (u.columns < 2 || u.rows < 2) return {};
   ImageMap map(setup.width, setup.height, "Uncertainty over the picture of camera " + setup.name);
   std::vector<double> x, y;
-  for (int i = 0; i < u.columns; ++i) x.push_back(u.q[static_cast<std::size_t>(i)].x());
-  for (int j = 0; j < u.rows; ++j) y.push_back(u.q[static_cast<std::size_t>(j * u.columns)].y());
+  for (int i = 0; i < u.columns; ++i) x.push_back(u.q[i].x());
+  for (int j = 0; j < u.rows; ++j) y.push_back(u.q[j * u.columns].y());
   Eigen::MatrixXd sd(u.columns, u.rows), inside(u.columns, u.rows);
   double least = std::numeric_limits<double>::infinity(), most = 0;
   for (int j = 0; j < u.rows; ++j) {
     for (int i = 0; i < u.columns; ++i) {
-      const auto k = static_cast<std::size_t>(j * u.columns + i);
+      const int k = j * u.columns + i;
       sd(i, j) = u.valid[k] ? u.sd_pixel[k] : std::nan("");
       inside(i, j) = u.covered[k] ? 1 : 0;
       if (u.valid[k]) least = std::min(least, u.sd_pixel[k]), most = std::max(most, u.sd_pixel[k]);
@@ -204,9 +204,12 @@ std::string UncertaintySvg(const RigContext& context, std::size_t camera) {
     return d;
   };
   std::vector<double> levels;
-  for (double power = std::pow(10.0, std::floor(std::log10(least))); power <= most; power *= 10)
+  double power = std::pow(10.0, std::floor(std::log10(least)));
+  while (power <= most) {
     for (const double step : {1.0, 2.0, 5.0})
       if (step * power > least && step * power < most) levels.push_back(step * power);
+    power *= 10;
+  }
   // At most six lines can be distinguished.
   while (levels.size() > 6)
     for (std::size_t k = 1; k < levels.size(); ++k)

@@ -392,6 +392,7 @@ Section ViewsSection(const RigContext& context, const std::vector<ShownView>& vi
       "<p>Blue rings: points as found. Orange crosses: where the calibration puts them. Yellow: "
       "the order of the points, from the dot on. Red: points left out.</p>";
   std::vector<std::string> figures;
+  figures.reserve(views.size());
   for (const ShownView& view : views) figures.push_back(PhotoSvg(context, view));
   html += views.empty() ? "<p>The board was found in no picture.</p>" : Figures(figures);
   HtmlTable table("Pictures that were not used", {"Picture", "Camera", "Reason"});

@@ -77,6 +77,7 @@ void VisitPoint(Keys& keys, WorldConfig::Point& point, std::size_t n_before,
 void VisitGiven(Keys& keys, WorldConfig& plan) {
   Eigen::Matrix3d R = plan.X_WA.linear();
   std::vector<std::vector<double>> rows;
+  rows.reserve(3);
   for (int i = 0; i < 3; ++i) rows.push_back({R(i, 0), R(i, 1), R(i, 2)});
   keys.Vectors("rotation", rows, 3, Closed(-1, 1), Style::kFlow, "camera to world, three rows",
                Need::kRequired);

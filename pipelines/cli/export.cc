@@ -131,7 +131,8 @@ CsvKind CsvKindOf(const std::filesystem::path& path) {
       continue;
     const std::string name = column.substr(0, parts.stem.size() - 1),
                       unit = column.substr(parts.stem.size());
-    place = place || (has(name + "y" + unit) && has(name + "z" + unit));
+    place =
+        place || (has(fmt::format("{}y{}", name, unit)) && has(fmt::format("{}z{}", name, unit)));
   }
   return time && place ? CsvKind::kMarkers : CsvKind::kTable;
 }

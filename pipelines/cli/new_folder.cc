@@ -311,6 +311,7 @@ int NewCommand(const NewArguments& arguments) {
   });
   if (chosen == templates.end()) {
     std::vector<std::string> names;
+    names.reserve(templates.size());
     for (const Template& one : templates) names.push_back(one.kind.name);
     const std::string nearest = NearestName(arguments.kind, names);
     throw ConfigError(fmt::format("new: found kind {}{}, allowed {}", Excerpt(arguments.kind),

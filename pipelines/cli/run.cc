@@ -83,7 +83,7 @@ std::vector<std::string> FigureNames(const Experiment& experiment, bool with_fit
     if (experiment.identify.fit_mu_s) parameters.emplace_back("mu_s");
     for (const std::string& parameter : parameters)
       for (const char* figure : {"", ".half_width", ".identifiable"}) {
-        names.push_back(own + "." + parameter + figure);
+        names.push_back(fmt::format("{}.{}{}", own, parameter, figure));
         if (parameter != "mu_k" || law == kReferenceLaw) names.push_back(parameter + figure);
       }
   }

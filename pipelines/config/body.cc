@@ -231,6 +231,7 @@ void VisitForm(Keys& keys, BodyForm& form, bool planar) {
 
 std::vector<Vector3d> Points(const std::vector<std::vector<double>>& rows, bool planar) {
   std::vector<Vector3d> points;
+  points.reserve(rows.size());
   for (const std::vector<double>& v : rows)
     points.push_back(planar ? Vector3d(v[0], 0, v[1]) : Vector3d(v[0], v[1], v[2]));
   return points;
@@ -276,12 +277,12 @@ Body BodyOf(const BodyForm& form, bool planar) {
       return form.outline.flat ? MakeEllipse({form.axes.x(), form.axes.z()}, form.mass)
                                : MakeEllipsoid(form.axes, form.mass, planar);
     case BodyShape::kPolytope: {
-      std::vector<Vector3d> points = Points(form.vertices, planar);
+      const std::vector<Vector3d> points = Points(form.vertices, planar);
       if (form.about_mass_centre)
         return PolytopeAsGiven(points, form.mass, planar, form.corner_radius);
       // The uniform solid's centre is the origin, once and for all: what is written to a file
       // stands about it.
-      const Body uniform = MakePolytope(std::move(points), form.mass, planar, form.corner_radius);
+      const Body uniform = MakePolytope(points, form.mass, planar, form.corner_radius);
       Body body = PolytopeAsGiven(uniform.points_B, form.mass, planar, form.corner_radius);
       body.inertia_B = uniform.inertia_B;
       return body;

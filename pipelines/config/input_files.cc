@@ -97,6 +97,7 @@ bool IsPicture(const std::filesystem::path& file) { return HasExtension(file, kP
 
 std::vector<std::string> NameKeys(const std::vector<std::filesystem::path>& files) {
   std::vector<std::string> stems;
+  stems.reserve(files.size());
   for (const auto& file : files) stems.push_back(file.stem().string());
   if (stems.empty()) return {};
   if (stems.size() == 1) {

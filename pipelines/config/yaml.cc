@@ -135,21 +135,22 @@ void VisitColumns(Keys& keys, PoseColumns& columns) {
     const char* meaning;
     Use use = Use::kBoth;
   };
-  const Column kColumns[] = {{"t", "time"},
-                             {"x", "place of the centre of mass along W_x"},
-                             {"y", "space: place of the centre of mass along W_y", Use::kSpatial},
-                             {"z", "place of the centre of mass along W_z, upwards"},
-                             {"theta",
-                              "planar: angle, counter-clockwise seen with x right and z up; `none` "
-                              "where the files follow the centre alone",
-                              Use::kPlanar},
-                             {"qw",
-                              "space: scalar of the unit quaternion, body to world; `none` where "
-                              "the files follow the centre alone",
-                              Use::kSpatial},
-                             {"qx", "space: x of the quaternion", Use::kSpatial},
-                             {"qy", "space: y of the quaternion", Use::kSpatial},
-                             {"qz", "space: z of the quaternion", Use::kSpatial}};
+  static constexpr Column kColumns[] = {
+      {"t", "time"},
+      {"x", "place of the centre of mass along W_x"},
+      {"y", "space: place of the centre of mass along W_y", Use::kSpatial},
+      {"z", "place of the centre of mass along W_z, upwards"},
+      {"theta",
+       "planar: angle, counter-clockwise seen with x right and z up; `none` "
+       "where the files follow the centre alone",
+       Use::kPlanar},
+      {"qw",
+       "space: scalar of the unit quaternion, body to world; `none` where "
+       "the files follow the centre alone",
+       Use::kSpatial},
+      {"qx", "space: x of the quaternion", Use::kSpatial},
+      {"qy", "space: y of the quaternion", Use::kSpatial},
+      {"qz", "space: z of the quaternion", Use::kSpatial}};
   keys.Map("columns",
            "Poses: our name of a column and the name in the files; a name there that ends in a "
            "unit (or a space and a unit) is in that unit.",
@@ -189,12 +190,14 @@ std::string YamlLine(int level, std::string_view key, double value) {
 
 std::string Bracketed(const std::vector<double>& values) {
   std::vector<std::string> words;
+  words.reserve(values.size());
   for (const double value : values) words.push_back(FormatNumber(value));
   return "[" + JoinNames(words) + "]";
 }
 
 std::string QuotedList(const std::vector<std::string>& texts) {
   std::vector<std::string> quoted;
+  quoted.reserve(texts.size());
   for (const std::string& text : texts) quoted.push_back(YamlQuote(text));
   return "[" + JoinNames(quoted) + "]";
 }

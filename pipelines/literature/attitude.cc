@@ -115,8 +115,8 @@ std::vector<Matrix3d> Starts() {
 }
 
 // The least misfit of those whose contact approaches and leaves, else of all; among equals the
-// least friction.
-Candidate Best(const std::vector<Candidate>& candidates, double tie) {
+// least friction. Nothing where no misfit is a number.
+const Candidate* Best(const std::vector<Candidate>& candidates, double tie) {
   const bool any = std::any_of(candidates.begin(), candidates.end(),
                                [](const Candidate& c) { return c.admissible(); });
   double least = std::numeric_limits<double>::infinity();
@@ -127,7 +127,7 @@ Candidate Best(const std::vector<Candidate>& candidates, double tie) {
     if (c.admissible() == any && c.misfit <= least + tie &&
         (best == nullptr || c.friction < best->friction))
       best = &c;
-  return *best;
+  return best;
 }
 
 int CountDifferent(const Momentum& m, const std::vector<Candidate>& candidates,
@@ -182,7 +182,12 @@ SolvedAttitude SolveAttitude(const Body& body, const PrintedRow& row, double lar
       candidates.push_back(
           EvaluateAttitude(m, Descend(m, start, SlopeNormal(m.slope, downhill)), downhill));
   }
-  Candidate best = Best(candidates, tie);
+  const Candidate* first = Best(candidates, tie);
+  if (first == nullptr) {
+    out.reason = "the change of momentum is too large to compute with";
+    return out;
+  }
+  Candidate best = *first;
   out.solutions = CountDifferent(m, candidates, best, tie);
   std::vector<Candidate> near = {best};
   for (int k = -kFine; k <= kFine; ++k) {
@@ -190,7 +195,7 @@ SolvedAttitude SolveAttitude(const Body& body, const PrintedRow& row, double lar
     near.push_back(
         EvaluateAttitude(m, Descend(m, best.R, SlopeNormal(m.slope, downhill)), downhill));
   }
-  best = Best(near, tie);
+  if (const Candidate* finest = Best(near, tie)) best = *finest;
   out.placement.R_WB = best.R;
   out.placement.r_B = best.R.transpose() * best.r_W;
   out.placement.downhill = std::remainder(best.downhill, 2 * M_PI);

@@ -99,6 +99,7 @@ Scale ScaleOf(const std::vector<MapPoint>& points, std::size_t quantity, bool is
 
 std::vector<LegendEntry> CaseLegend(const std::vector<std::string>& courses) {
   std::vector<LegendEntry> entries;
+  entries.reserve(courses.size());
   for (const std::string& course : courses)
     entries.push_back({CaseColour(course), course.empty() ? "?" : course, CaseWords(course)});
   return entries;
@@ -208,14 +209,17 @@ class Map2d {
       // The middle of all inmost points that lie near the first.
       double sx = 0, sy = 0, n = 0;
       for (const std::size_t i : region)
-        if (depth[i] == depth[best])
-          sx += static_cast<double>(i % nx_), sy += static_cast<double>(i / nx_), ++n;
+        if (depth[i] == depth[best]) {
+          const std::size_t column = i % nx_, row = i / nx_;
+          sx += static_cast<double>(column), sy += static_cast<double>(row), ++n;
+        }
       const auto mx = static_cast<std::size_t>(sx / n), my = static_cast<std::size_t>(sy / n);
       if (points_[my * nx_ + mx].course == points_[start].course &&
           depth[my * nx_ + mx] >= depth[best] - 1)
         best = my * nx_ + mx;
-      drawing.Label(drawing.X(x0_ + hx_ * (2 * static_cast<double>(best % nx_) + 1)),
-                    drawing.Y(y0_ + hy_ * (2 * static_cast<double>(best / nx_) + 1)),
+      const std::size_t column = best % nx_, row = best / nx_;
+      drawing.Label(drawing.X(x0_ + hx_ * (2 * static_cast<double>(column) + 1)),
+                    drawing.Y(y0_ + hy_ * (2 * static_cast<double>(row) + 1)),
                     points_[start].course.empty() ? "?" : points_[start].course);
     }
   }
@@ -288,8 +292,9 @@ void Band(Drawing& drawing, const ImpactMap& map, std::size_t law, double top, d
 }
 
 std::string DrawScan(const ImpactMap& map, const std::string& picture) {
-  static const char* kInks[6] = {"#000000", "#d55e00", "#0072b2", "#009e73", "#cc79a7", "#7a5c00"};
-  static const char* kDashes[6] = {"none", "7 4", "2 3", "10 3 2 3", "5 2", "1 2"};
+  static const char* const kInks[6] = {"#000000", "#d55e00", "#0072b2",
+                                       "#009e73", "#cc79a7", "#7a5c00"};
+  static const char* const kDashes[6] = {"none", "7 4", "2 3", "10 3 2 3", "5 2", "1 2"};
   const MapSweep& sweep = map.sweep;
   const double x0 = sweep.x.shown.front(), x1 = sweep.x.shown.back();
   const int quantity = QuantityIndex(picture);

@@ -36,9 +36,9 @@ std::size_t Utf8Length(std::string_view s, std::size_t i) {
 }
 
 std::string Lookup(const std::map<std::string, std::string, std::less<>>& names,
-                   std::string_view key, std::string fallback) {
+                   std::string_view key, const std::string& fallback) {
   const auto it = names.find(key);
-  return it == names.end() ? std::move(fallback) : it->second;
+  return it == names.end() ? fallback : it->second;
 }
 
 std::string Spaced(std::string_view name) {

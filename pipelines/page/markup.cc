@@ -19,10 +19,19 @@ TemplateData ToTemplateData(const MarkupValues& values) {
   for (const auto& [name, entries] : values.lists) {
     TemplateData list(TemplateData::type::list);
     for (const MarkupValues& entry : entries) list.push_back(ToTemplateData(entry));
-    data.set(name, std::move(list));
+    data.set(name, list);
   }
   return data;
 }
+
+// The stream that a template is written to.
+struct FilledText {
+  std::string text;
+  FilledText& operator<<(const std::string& piece) {
+    text += piece;
+    return *this;
+  }
+};
 
 }  // namespace
 
@@ -30,9 +39,12 @@ std::string FillTemplate(std::string_view markup, const MarkupValues& values) {
   kainjow::mustache::mustache filled{std::string(markup)};
   if (!filled.is_valid()) throw std::logic_error("template of a page: " + filled.error_message());
   filled.set_custom_escape([](const std::string& text) { return Escape(text); });
-  std::string out;
-  filled.render(ToTemplateData(values), [&](const std::string& piece) { out += piece; });
-  return out;
+  const TemplateData data = ToTemplateData(values);
+  kainjow::mustache::context<std::string> context;
+  context.push(&data);
+  FilledText out;
+  filled.render(context, out);
+  return std::move(out.text);
 }
 
 std::string PageHeadHtml(const PageHead& head) {

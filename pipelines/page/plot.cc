@@ -20,6 +20,7 @@ bool IsLine(Mark mark) { return mark == Mark::kLine || mark == Mark::kDash; }
 void Keep(std::vector<double>& v, const std::vector<std::size_t>& index) {
   if (v.empty()) return;
   std::vector<double> kept;
+  kept.reserve(index.size());
   for (const std::size_t i : index) kept.push_back(v[i]);
   v = std::move(kept);
 }
@@ -41,6 +42,7 @@ bool Clean(Series& s, std::size_t max_points) {
     for (std::vector<double>* v : {&s.x, &s.y, &s.sd_x, &s.sd_y}) Keep(*v, index);
     if (!s.event.empty()) {
       std::vector<int> kept;
+      kept.reserve(index.size());
       for (const std::size_t i : index) kept.push_back(s.event[i]);
       s.event = std::move(kept);
     }

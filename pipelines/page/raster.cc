@@ -17,6 +17,9 @@ namespace {
 
 constexpr int kNoiseBits = 19;                 // 2^19 samples
 constexpr std::size_t kLongestRow = 1u << 14;  // [px]; longer rows are done in pieces
+// Added before the fraction is cut off, which rounds what is not negative and, unlike std::lround,
+// works on several pixels at once.
+constexpr float kHalf = 0.5f;
 
 const std::vector<std::int16_t>& NoiseBank() {
   static const std::vector<std::int16_t> bank = [] {
@@ -57,8 +60,8 @@ IMPACTLAB_PIXEL_LOOP void FixedLoop(const float* __restrict light, int n, float 
     value = value > kBrightest ? kBrightest : value;
     float sd = std::sqrt(read_variance + gain * value);
     sd = sd > 24.0f ? 24.0f : sd;
-    out[x] = static_cast<std::int16_t>(value * 64.0f + 0.5f);
-    noise[x] = static_cast<std::int16_t>(sd * 1024.0f + 0.5f);
+    out[x] = static_cast<std::int16_t>(value * 64.0f + kHalf);
+    noise[x] = static_cast<std::int16_t>(sd * 1024.0f + kHalf);
   }
 }
 
@@ -105,7 +108,7 @@ Box Bounds(const Polygon& polygon) {
 
 double Moments(const Polygon& polygon, Eigen::Vector2d* centroid) {
   if (polygon.empty()) return 0;
-  const Eigen::Vector2d origin = polygon[0];
+  const Eigen::Vector2d& origin = polygon[0];
   double twice = 0;
   Eigen::Vector2d sum = Eigen::Vector2d::Zero();
   for (std::size_t i = 1; i + 1 < polygon.size(); ++i) {

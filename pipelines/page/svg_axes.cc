@@ -41,6 +41,7 @@ std::vector<AxisTick> AxisTicks(const AxisScale& scale, int target) {
   const std::vector<double> values = Ticks(scale.lower, scale.upper, target);
   const double step = values.size() > 1 ? values[1] - values[0] : 0;
   std::vector<AxisTick> ticks;
+  ticks.reserve(values.size());
   for (const double value : values) ticks.push_back({scale(value), TickLabel(value, step)});
   return ticks;
 }

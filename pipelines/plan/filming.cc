@@ -330,8 +330,8 @@ PoseRecording pipelines::RecordPoses(const ExperimentDesign& plan, const Release
     const double x = Normal(random), y = Normal(random), z = Normal(random);
     return sd * Vector3d(x, y, z);
   };
-  for (double t = std::uniform_real_distribution<double>(0, 1 / plan.rate)(random); t < drop.t_end;
-       t += 1 / plan.rate) {
+  double t = std::uniform_real_distribution<double>(0, 1 / plan.rate)(random);
+  while (t < drop.t_end) {
     Eigen::Isometry3d X_WB = PoseAt(drop.motion, plan.body, flight, t);
     Vector3d turn = noise(plan.noise_angle), move = noise(plan.noise_position);
     if (planar) turn.x() = turn.z() = move.y() = 0;
@@ -339,6 +339,7 @@ PoseRecording pipelines::RecordPoses(const ExperimentDesign& plan, const Release
     if (turn.norm() > 0) X_WB.linear() = (X_WB.linear() * ExpSO3(turn)).eval();
     recording.t.push_back(t);
     recording.X_WB.push_back(X_WB);
+    t += 1 / plan.rate;
     if (!planar) continue;
     double theta = PlanarAngle(X_WB);
     if (!recording.theta.empty())

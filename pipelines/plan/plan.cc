@@ -389,8 +389,10 @@ PlanResult MakePlan(const ExperimentDesign& plan, int threads,
   std::mt19937_64 random(Mixed(plan.seed, 2, 0));
   const bool fixed = plan.mu.kind == CoefficientPrior::Kind::kFixed &&
                      plan.e.kind == CoefficientPrior::Kind::kFixed;
+  const int n_models = fixed ? 1 : 16;
   std::vector<ImpactModel> models;
-  for (int j = 0; j < (fixed ? 1 : 16); ++j) models.push_back(DrawModel(plan, random));
+  models.reserve(n_models);
+  for (int j = 0; j < n_models; ++j) models.push_back(DrawModel(plan, random));
   result.information.resize(n);
   const auto add_information = [&](std::size_t c) {
     result.information[c].clear();

@@ -84,7 +84,8 @@ std::string CommentOf(const std::vector<std::string>& lines, int number) {
   for (std::size_t i = at; i-- > 0;) {
     const auto words = CommentLine(lines[i]);
     if (!words) break;
-    out = *words + (out.empty() ? "" : " ") + out;
+    if (!out.empty()) out.insert(0, " ");
+    out.insert(0, *words);
   }
   return out;
 }
@@ -173,7 +174,7 @@ std::vector<std::string> Narrowest(std::vector<std::string> words) {
 std::string TakeFrom(std::string& text, std::string_view mark, const std::string& otherwise) {
   const std::size_t at = text.find(mark);
   if (at == std::string::npos) return otherwise;
-  const std::string out = text.substr(at + mark.size());
+  std::string out = text.substr(at + mark.size());
   text.resize(at);
   return out;
 }

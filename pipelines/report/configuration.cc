@@ -156,7 +156,7 @@ Section ConfigurationSection(const ReportContext& context) {
   if (e.markers && !e.markers->calibration.empty()) {
     const std::filesystem::path& file = e.markers->calibration;
     try {
-      const std::string yaml = ToYaml(LoadCalibration(file));
+      std::string yaml = ToYaml(LoadCalibration(file));
       section.html +=
           Html("calibration", "Calibration",
                DescribeConfiguration("calibration", yaml, file, [&] { return yaml; }), kTextBytes);

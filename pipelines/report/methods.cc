@@ -14,7 +14,7 @@ std::string Definition(const std::string& term, const std::string& text) {
 }
 
 std::string LikelihoodWords(const IdentifyOptions& identify) {
-  const std::string student =
+  std::string student =
       fmt::format("Student-t ({} degrees of freedom)", Num(identify.student_dof, 1));
   switch (identify.likelihood) {
     case Likelihood::kGaussian:

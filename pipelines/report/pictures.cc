@@ -111,6 +111,7 @@ std::vector<std::string> MakePictures(const ReportContext& context, std::size_t 
       }
     }
   std::vector<std::string> out;
+  out.reserve(lists.size());
   for (const std::vector<std::string>& list : lists)
     out.push_back(list.empty() ? "" : "[" + JoinNames(list, ",") + "]");
   return out;

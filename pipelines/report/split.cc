@@ -99,6 +99,7 @@ PageData SplitPage(const ReportContext& context, const std::vector<Section>& sec
     AddPictures(pictures, &recordings);
   }
   std::vector<std::string> all;
+  all.reserve(recordings.size());
   for (const RecordingData& one : recordings) all.push_back(one.all);
   PageData out;
   out.pictured = static_cast<std::size_t>(std::count_if(

@@ -35,6 +35,7 @@ void AddRejections(const std::vector<ImpactEvent>& events, std::string& out) {
   out += fmt::format("impacts     {} seen, {} accepted ({} of them first impacts)\n", impacts,
                      accepted, accepted_first);
   std::vector<std::pair<int, std::string>> order;
+  order.reserve(all.size());
   for (const auto& [reason, count] : all) order.emplace_back(count, reason);
   std::sort(order.rbegin(), order.rend());
   std::string line;

@@ -298,5 +298,16 @@ TEST(SolveAttitude, SaysWhenThereIsNone) {
   EXPECT_LT(audit.rows[0].loss_least, audit.rows[0].loss_most);
 }
 
+TEST(SolveAttitude, SaysWhenTheMomentumIsTooLarge) {
+  std::mt19937_64 rng(2);
+  PrintedRow row = Drop(Bar(), rng, "impossible").row;
+  row.placement.reset();
+  row.minus.value.head<3>().setConstant(-1e308);
+  row.plus.value.head<3>().setConstant(1e308);
+  const SolvedAttitude s = SolveAttitude(Bar(), row, 0.1);
+  EXPECT_FALSE(s.usable);
+  EXPECT_FALSE(s.reason.empty());
+}
+
 }  // namespace
 }  // namespace impactlab

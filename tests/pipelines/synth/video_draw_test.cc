@@ -124,7 +124,7 @@ TEST(SynthVideoRaster, BlurKeepsLightAndHasItsVariance) {
 }
 
 TEST(SynthVideoRaster, NoiseHasTheMeanAndSpreadAskedFor) {
-  constexpr int n = 4000, rows = 100;
+  constexpr int n = 4000, kRows = 100;
   for (const double level : {3.0, 25.3, 127.77, 250.0}) {
     const double read = 2, gain = 0.05, sd = std::sqrt(read * read + gain * level);
     const std::vector<float> light(n, static_cast<float>(level));
@@ -133,7 +133,7 @@ TEST(SynthVideoRaster, NoiseHasTheMeanAndSpreadAskedFor) {
     pipelines::ToFixed(light.data(), n, static_cast<float>(read * read), static_cast<float>(gain),
                        fixed.data(), noise.data());
     double sum = 0, square = 0, next = 0, same = 0;
-    for (int row = 0; row < rows; ++row) {
+    for (int row = 0; row < kRows; ++row) {
       pipelines::Expose(fixed.data(), noise.data(), n, pipelines::Mix(5, row), pixels.data());
       for (int i = 0; i < n; ++i) {
         const double d = pixels[i] - level;
@@ -145,7 +145,7 @@ TEST(SynthVideoRaster, NoiseHasTheMeanAndSpreadAskedFor) {
       before = pixels;
       if (row == 0) same = 0;
     }
-    const double count = static_cast<double>(n) * rows;
+    const double count = static_cast<double>(n) * kRows;
     if (level == 3.0 || level == 250.0) {  // clipped on one side
       EXPECT_LT(square / count, sd * sd);
       continue;
