@@ -161,6 +161,22 @@ std::string CoverageSvg(const RigContext& context, std::size_t camera) {
   return Figured(setup.name, map.Html(), caption);
 }
 
+// 1, 2 and 5 times powers of ten between the extremes; six at most, for more cannot be
+// distinguished.
+std::vector<double> ContourLevels(double least, double most) {
+  std::vector<double> levels;
+  double power = std::pow(10.0, std::floor(std::log10(least)));
+  while (power <= most) {
+    for (const double step : {1.0, 2.0, 5.0})
+      if (step * power > least && step * power < most) levels.push_back(step * power);
+    power *= 10;
+  }
+  while (levels.size() > 6)
+    for (std::size_t k = 1; k < levels.size(); ++k)
+      levels.erase(levels.begin() + static_cast<std::ptrdiff_t>(k));
+  return levels;
+}
+
 std::string UncertaintySvg(const RigContext& context, std::size_t camera) {
   const CameraSetup& setup = context.run.problem.cameras[camera];
   const CameraCertificate& certificate = context.run.certificate.cameras[camera];
@@ -203,17 +219,7 @@ std::string UncertaintySvg(const RigContext& context, std::size_t camera) {
     }
     return d;
   };
-  std::vector<double> levels;
-  double power = std::pow(10.0, std::floor(std::log10(least)));
-  while (power <= most) {
-    for (const double step : {1.0, 2.0, 5.0})
-      if (step * power > least && step * power < most) levels.push_back(step * power);
-    power *= 10;
-  }
-  // At most six lines can be distinguished.
-  while (levels.size() > 6)
-    for (std::size_t k = 1; k < levels.size(); ++k)
-      levels.erase(levels.begin() + static_cast<std::ptrdiff_t>(k));
+  const std::vector<double> levels = ContourLevels(least, most);
   std::string labels;
   for (const double level : levels) {
     const Series s = Contour(x, y, sd, level, "", kInk);

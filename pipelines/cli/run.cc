@@ -189,10 +189,10 @@ std::vector<std::string> RunNames(const Experiment& e, bool whole) {
   return names;
 }
 
-int RunChain(const RunArguments& arguments, bool whole, const Cancellation& cancellation) {
+std::vector<Requirement> ReadRequirements(const RunArguments& arguments,
+                                          const Experiment& experiment, bool whole) {
   std::vector<Requirement> requirements;
   for (const std::string& text : arguments.require) requirements.push_back(ParseRequirement(text));
-  Experiment experiment = LoadExperiment(arguments.experiment);
   const std::vector<std::string> figures = FigureNames(experiment, whole);
   for (const Requirement& want : requirements) {
     if (std::find(figures.begin(), figures.end(), want.name) != figures.end()) continue;
@@ -201,6 +201,67 @@ int RunChain(const RunArguments& arguments, bool whole, const Cancellation& canc
                                   nearest.empty() ? "" : ", nearest is " + nearest,
                                   JoinNames(figures)));
   }
+  return requirements;
+}
+
+// Recordings that hold no usable impact are a result; none that can be read is not, and leaves the
+// last good output alone.
+void RefuseUnread(const RunArguments& arguments, const RunResult& run) {
+  const std::vector<ImpactEvent>& events = run.recorded.events;
+  const std::vector<const PoseRecording*> poses = run.poses();
+  const bool unread =
+      std::all_of(poses.begin(), poses.end(), [](const PoseRecording* r) { return r->t.empty(); });
+  const bool bad =
+      !events.empty() && std::all_of(events.begin(), events.end(), [](const ImpactEvent& e) {
+        return e.reason == RejectReason::kBadRecording;
+      });
+  if (!unread && !bad) return;
+  WriteRefusal(arguments.out / kRefused, run);
+  throw DataError(fmt::format(
+      "none of {} recordings can be used; {}first: {}; reasons of all in {}", run.n_recordings(),
+      run.flights.failed > 0 ? "free flight: " + run.flights.verdict + "; " : std::string(),
+      events.front().detail, (arguments.out / kRefused).string()));
+}
+
+// The files of the folder; what earlier runs left and this one does not make is removed. Returns
+// the motions past the first impact, where they were asked for.
+std::optional<BounceStudy> WriteResults(const RunArguments& arguments, bool whole,
+                                        const RunResult& run, const RunContext& context) {
+  const bool coefficients = whole && !run.verdict.withheld;
+  WriteRun(arguments.out, run, arguments.command);
+  if (coefficients && arguments.tables) WriteValidationForms(arguments.out, run.best().validation);
+  if (whole && !coefficients) RemoveOutputs(arguments.out, pipelines::DiagnosticsNames());
+  std::optional<BounceStudy> bounces;
+  if (coefficients && !run.diagnosis && arguments.bounces >= 0) {
+    bounces = StudyBounces(run, {.draws = arguments.bounces, .seed = run.experiment.seed}, context);
+    WriteBounces(arguments.out / "bounces.csv", *bounces);
+  }
+  if (whole && !bounces) RemoveOutput(arguments.out / "bounces.csv");
+  // what an earlier run had to say no longer holds
+  RemoveOutputs(arguments.out / kRefused, {std::begin(kRefusedNames), std::end(kRefusedNames)});
+  if (whole && arguments.report)
+    WriteReport(arguments.out / "report.html", run, IMPACTLAB_PLOT_LIBRARY);
+  return bounces;
+}
+
+void SayResults(const RunArguments& arguments, bool whole, const RunResult& run,
+                const std::optional<BounceStudy>& bounces, const StageCache& stages) {
+  if (arguments.json) {
+    fmt::print("{}", pipelines::AnswerJson(whole ? "run" : "reconstruct", run, arguments.out,
+                                           stages.Counts(), whole && arguments.report));
+  } else if (!arguments.quiet) {
+    fmt::print("{}{}", BriefReport(run), bounces ? BriefReport(*bounces) : "");
+    fmt::print("\n{:.2f} s {}without the report; written to {}\n", run.seconds,
+               run.markers() ? "from the pictures or tracks to the tables, " : "",
+               arguments.out.string());
+    if (whole && arguments.report)
+      fmt::print("report      {}\n", (arguments.out / "report.html").string());
+  }
+}
+
+int RunChain(const RunArguments& arguments, bool whole, const Cancellation& cancellation) {
+  Experiment experiment = LoadExperiment(arguments.experiment);
+  const std::vector<Requirement> requirements = ReadRequirements(arguments, experiment, whole);
   CheckFolder(arguments.out, "--out");
   // Recordings that the run would write over are said to be recordings.
   if (!experiment.markers) pipelines::RecordingsOf(experiment, arguments.recordings, arguments.out);
@@ -224,52 +285,13 @@ int RunChain(const RunArguments& arguments, bool whole, const Cancellation& canc
                                              : LoadFiles(arguments, &experiment);
   RunResult run = RunExperiment(experiment, std::move(recordings), options, context);
   run.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  // Recordings that hold no usable impact are a result; none that can be read is not, and leaves
-  // the last good output alone.
-  const std::vector<ImpactEvent>& events = run.recorded.events;
-  const std::vector<const PoseRecording*> poses = run.poses();
-  const bool unread =
-      std::all_of(poses.begin(), poses.end(), [](const PoseRecording* r) { return r->t.empty(); });
-  const bool bad =
-      !events.empty() && std::all_of(events.begin(), events.end(), [](const ImpactEvent& e) {
-        return e.reason == RejectReason::kBadRecording;
-      });
-  if (unread || bad) {
-    WriteRefusal(arguments.out / kRefused, run);
-    throw DataError(fmt::format(
-        "none of {} recordings can be used; {}first: {}; reasons of all in {}", run.n_recordings(),
-        run.flights.failed > 0 ? "free flight: " + run.flights.verdict + "; " : std::string(),
-        events.front().detail, (arguments.out / kRefused).string()));
-  }
-  WriteRun(arguments.out, run, arguments.command);
-  if (whole && arguments.tables && !run.verdict.withheld)
-    WriteValidationForms(arguments.out, run.best().validation);
-  const bool withheld = whole && run.verdict.withheld;
-  if (withheld) RemoveOutputs(arguments.out, pipelines::DiagnosticsNames());
-  std::optional<BounceStudy> bounces;
-  if (whole && !withheld && !run.diagnosis && arguments.bounces >= 0) {
-    bounces = StudyBounces(run, {.draws = arguments.bounces, .seed = run.experiment.seed}, context);
-    WriteBounces(arguments.out / "bounces.csv", *bounces);
-  }
-  if (whole && !bounces) RemoveOutput(arguments.out / "bounces.csv");
-  // what an earlier run had to say no longer holds
-  RemoveOutputs(arguments.out / kRefused, {std::begin(kRefusedNames), std::end(kRefusedNames)});
-  if (whole && arguments.report)
-    WriteReport(arguments.out / "report.html", run, IMPACTLAB_PLOT_LIBRARY);
+  RefuseUnread(arguments, run);
+  const std::optional<BounceStudy> bounces = WriteResults(arguments, whole, run, context);
   if (whole) stages.Prune();
   folder->Finish();
-  if (arguments.json) {
-    fmt::print("{}", pipelines::AnswerJson(whole ? "run" : "reconstruct", run, arguments.out,
-                                           stages.Counts(), whole && arguments.report));
-  } else if (!arguments.quiet) {
-    fmt::print("{}{}", BriefReport(run), bounces ? BriefReport(*bounces) : "");
-    fmt::print("\n{:.2f} s {}without the report; written to {}\n", run.seconds,
-               run.markers() ? "from the pictures or tracks to the tables, " : "",
-               arguments.out.string());
-    if (whole && arguments.report)
-      fmt::print("report      {}\n", (arguments.out / "report.html").string());
-  }
+  SayResults(arguments, whole, run, bounces, stages);
   const int code = CheckRequirements(requirements, run);
+  const bool withheld = whole && run.verdict.withheld;
   if (!withheld && !run.diagnosis) return code;
   if (arguments.json) return kUnusable;
   throw DataError(withheld ? WithheldText(run.verdict)
