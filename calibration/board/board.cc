@@ -4,13 +4,18 @@
 
 #include <array>
 #include <cmath>
+#include <iterator>
 #include <set>
 
 #include "calibration/board/pattern.h"
 #include "data/base/aruco_opencv.h"
+#include "data/base/enum_rows.h"
 
 namespace impactlab {
 namespace {
+
+static_assert(!IsEnumerator<static_cast<BoardKind>(std::size(kBoardKinds))>(),
+              "a kind of board without its place in kBoardKinds");
 
 constexpr int kMostPoints = 200;  // in a row or column
 

@@ -14,6 +14,7 @@
 #include "impact/identify/single_impact.h"
 #include "pipelines/config/restitution_keys.h"
 #include "pipelines/config/visit.h"
+#include "pipelines/run/run.h"
 #include "pipelines/tables/tables.h"
 
 namespace impactlab {
@@ -123,6 +124,15 @@ std::vector<MemberDifference> Differences(std::span<const EventGroup> groups, Re
   return out;
 }
 
+// That of the fit in the folder, where coefficients may have been forced; of a folder without one
+// that of its impacts.
+DataVerdict VerdictOfMember(const CampaignMember& member, const Experiment& experiment,
+                            const std::vector<ImpactEvent>& events) {
+  const auto fit = member.run / "fit.json";
+  if (!std::filesystem::exists(fit)) return JudgeImpacts(experiment, events, false);
+  return FitResultFromJson(ReadFile(fit), fit.string()).verdict;
+}
+
 // Name of the group that holds the very same impacts; empty where none does.
 std::string MemberWithImpacts(const std::vector<EventGroup>& groups,
                               const std::vector<ImpactEvent>& events) {
@@ -162,15 +172,12 @@ CampaignResult AnalyseCampaign(const Campaign& campaign, int threads,
     if (!out.fault.empty()) continue;
     try {
       const Experiment experiment = LoadExperiment(member.run / "run.yaml");
-      const auto fit = member.run / "fit.json";
-      if (std::filesystem::exists(fit)) {
-        const FitResult fitted = FitResultFromJson(ReadFile(fit), fit.string());
-        if (fitted.verdict.withheld) throw DataError(WithheldText(fitted.verdict));
-      }
       if (groups.empty()) identify = experiment.identify;
       out.body = experiment.body;
       out.events = ReadEvents(member.run / "events.csv", experiment.body, experiment.floor,
                               experiment.motion.flight.gravity_W);
+      const DataVerdict verdict = VerdictOfMember(member, experiment, out.events);
+      if (verdict.withheld) throw DataError(WithheldText(verdict));
       std::vector<ImpactEvent> accepted;
       for (const ImpactEvent& event : out.events)
         if (event.accepted) accepted.push_back(event);

@@ -9,6 +9,7 @@
 #include <boost/numeric/odeint/stepper/runge_kutta_fehlberg78.hpp>
 #include <cmath>
 #include <functional>
+#include <stdexcept>
 
 #include "impact/law/solve.h"
 
@@ -79,11 +80,16 @@ class Walk {
 
   // Positive once the law's end is passed.
   Real PastEnd(const State& y) const {
-    if (model_.law == RestitutionLaw::kNewton)
-      return y[2] + static_cast<Real>(model_.e) * vn_minus_;
-    if (model_.law == RestitutionLaw::kPoisson)
-      return y[5] - (1 + static_cast<Real>(model_.e)) * J_c_;
-    return (y[6] - W_c_) + static_cast<Real>(model_.e) * static_cast<Real>(model_.e) * W_c_;
+    const Real e = static_cast<Real>(model_.e);
+    switch (model_.law) {
+      case RestitutionLaw::kNewton:
+        return y[2] + e * vn_minus_;
+      case RestitutionLaw::kPoisson:
+        return y[5] - (1 + e) * J_c_;
+      case RestitutionLaw::kEnergetic:
+        return (y[6] - W_c_) + e * e * W_c_;
+    }
+    throw std::logic_error("no end of this law of restitution in tests/impact/brute_force.h");
   }
 
   // Friction per normal impulse constant; `stops`: watch for slip that reaches zero. True when it

@@ -35,7 +35,8 @@ Eigen::Matrix<double, N, N> RandomSpd(std::mt19937_64& rng, double max_condition
 
 inline ImpactModel RandomModel(std::mt19937_64& rng) {
   ImpactModel model;
-  model.law = static_cast<RestitutionLaw>(std::uniform_int_distribution<int>(0, 2)(rng));
+  constexpr int kLast = static_cast<int>(kRestitutionLaws.size()) - 1;
+  model.law = static_cast<RestitutionLaw>(std::uniform_int_distribution<int>(0, kLast)(rng));
   const int kind = std::uniform_int_distribution<int>(0, 9)(rng);
   model.e = kind == 0 ? 0 : kind == 1 ? 1 : Uniform(rng, 0, 1);
   model.mu_k = kind == 2 ? 0 : Uniform(rng, 0, 2.5);

@@ -187,9 +187,9 @@ TEST(Certify, FlagsAnotherProblem) {
     };
     SCOPED_TRACE(::testing::Message()
                  << i << " law " << LawName(model.law) << " digit " << outcome.path_case.digit);
-    for (int law = 0; law < 3; ++law) {
+    for (const RestitutionLawInfo& row : kRestitutionLaws) {
       ImpactModel other = model;
-      other.law = static_cast<RestitutionLaw>(law);
+      other.law = row.law;
       // the laws agree
       if ((Solve(contact, other).v_plus_F - outcome.v_plus_F).norm() < 1e-4 * speed) continue;
       if (std::abs(outcome.work_n_c) < 1e-2 * std::abs(outcome.work_t)) continue;
