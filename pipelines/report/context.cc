@@ -294,7 +294,7 @@ std::string HeadHtml(const ReportContext& context) {
   if (run.diagnosis)
     for (const SetCause& cause : run.diagnosis->causes)
       head.remarks.emplace_back("notice", Capitalized(Typographic(cause.text)) + ". <code>" +
-                                              Escape(cause.cure) + "</code>");
+                                              JoinLines(Escape(cause.cure), "<br>") + "</code>");
   if (run.verdict.withheld) head.remarks.emplace_back("second", DoubtHtml(run));
   if (run.flights.failed > 0)
     head.remarks.emplace_back(

@@ -126,7 +126,8 @@ void AddVerdict(const RunResult& run, std::string& out) {
 void AddDiagnosis(const SetDiagnosis& diagnosis, std::string& out) {
   out += "seen        " + diagnosis.seen + "\n";
   for (const SetCause& cause : diagnosis.causes)
-    out += fmt::format("cause       {}\n            {}\n", cause.text, cause.cure);
+    out += fmt::format("cause       {}\n            {}\n", cause.text,
+                       JoinLines(cause.cure, "\n            "));
 }
 
 void AddFits(const FitResult& fit, std::string& out) {

@@ -173,7 +173,7 @@ std::vector<SetCause> CausesOfRatio(double ratio, double frame_interval) {
 
 // The declared gravity and floor for bodies that fall along `down` as recorded, the axis next to
 // it.
-SetCause WrongDirection(const Vector3d& fall, double g) {
+SetCause WrongDirection(const Vector3d& fall, const Plane& floor, double g) {
   int axis = 0;
   fall.cwiseAbs().maxCoeff(&axis);
   const Vector3d down = (fall(axis) < 0 ? -1.0 : 1.0) * Vector3d::Unit(axis), up = -down;
@@ -182,9 +182,12 @@ SetCause WrongDirection(const Vector3d& fall, double g) {
     return "[" + number(v.x()) + ", " + number(v.y()) + ", " + number(v.z()) + "]";
   };
   const char* names = "xyz";
+  // The same floor, where its normal was along that axis already.
+  const double offset = floor.normal.normalized().dot(up) < -0.99 ? -floor.offset : floor.offset;
   return {fmt::format("bodies fall along {}{} as recorded: that axis points {}",
                       fall(axis) < 0 ? "-" : "+", names[axis], fall(axis) < 0 ? "up" : "down"),
-          fmt::format("gravity_m_per_s2: {} and floor: {{normal: {}}}", list(g * down), list(up))};
+          fmt::format("gravity_m_per_s2: {}\nfloor: {{normal: {}, offset_m: {:g}}}", list(g * down),
+                      list(up), offset == 0 ? 0.0 : offset)};
 }
 
 // `falls_as_declared`: the floor can be looked for along gravity, in metres.
@@ -242,7 +245,7 @@ SetDiagnosis DiagnoseSet(std::span<const PoseRecording* const> recordings, const
                                       100 * rows.repeated),
                           "keep only the rows that were measured"});
   if (out.steady == 0 || !(g > 0)) return out;
-  if (!along) out.causes.push_back(WrongDirection(out.acceleration_W, g));
+  if (!along) out.causes.push_back(WrongDirection(out.acceleration_W, floor, g));
   if (!Near(ratio, 1)) {
     const std::vector<SetCause> more = CausesOfRatio(ratio, Median(intervals));
     out.causes.insert(out.causes.end(), more.begin(), more.end());
@@ -254,10 +257,16 @@ SetDiagnosis DiagnoseSet(std::span<const PoseRecording* const> recordings, const
   return out;
 }
 
+std::string JoinLines(std::string lines, std::string_view separator) {
+  for (std::size_t at = 0; (at = lines.find('\n', at)) != std::string::npos; at += separator.size())
+    lines.replace(at, 1, separator);
+  return lines;
+}
+
 std::string SetDiagnosisText(const SetDiagnosis& diagnosis) {
   std::string out = diagnosis.seen;
   for (const SetCause& cause : diagnosis.causes)
-    out += fmt::format("; {} ({})", cause.text, cause.cure);
+    out += fmt::format("; {} ({})", cause.text, JoinLines(cause.cure, " and "));
   return out;
 }
 

@@ -88,7 +88,8 @@ TEST(SetDiagnosis, NamesUnitsClocksAndAxesWithTheLineThatCuresThem) {
       {"frames and millimetres", [](Eigen::Vector3d* p, double* t) { *p *= 1000, *t *= 240; },
        "240 frames a second and lengths millimetres", "clock_rate: 240, length_scale: 1000"},
       {"z down", [](Eigen::Vector3d* p, double*) { p->z() *= -1; },
-       "bodies fall along +z as recorded: that axis points down", "floor: {normal: [0, 0, -1]}"},
+       "bodies fall along +z as recorded: that axis points down",
+       "\nfloor: {normal: [0, 0, -1], offset_m: 0}"},
       {"y up",
        [](Eigen::Vector3d* p, double*) {
          *p = {p->x(), p->z(), -p->y()};
