@@ -20,9 +20,14 @@ using Eigen::Vector3d;
 constexpr int kFewestImpacts = 3;
 constexpr double kLeftOut = 0.1;  // share of the impacts with the largest residuals
 
-// One impact: squares of residual, expected residual and spin change, and its chi-square.
+// Where impulses hardly change the spin, as of a ball that falls straight down, residuals are held
+// against this part of the change that they would cause across their lever.
+constexpr double kLeastChange = 0.05;
+
+// One impact: squares of residual, expected residual, spin change and the change that its impulse
+// would cause across its lever, and its chi-square.
 struct Residual {
-  double square = 0, expected = 0, change = 0, chi_square = 0;
+  double square = 0, expected = 0, change = 0, possible = 0, chi_square = 0;
   int dof = 0;
 };
 
@@ -39,6 +44,10 @@ Residual ResidualOf(const ImpactEvent& event, const Body& body) {
   out.expected = cov.trace();
   out.change = body.planar ? change.y() * change.y()
                            : (seen * event.X_WB.linear().transpose() * change).squaredNorm();
+  const double inertia = body.planar ? body.inertia_B(1, 1) : body.inertia_B.trace() / 3;
+  out.possible = ((event.p_WP - event.X_WB.translation()).squaredNorm() *
+                  (event.v_plus - event.v_minus).squaredNorm()) *
+                 std::pow(body.mass / inertia, 2);
   const SymmetricEigen axes = EigenOf(cov);
   for (int k = 0; k < 3; ++k) {
     if (!(axes.values(k) > 1e-9 * axes.values(2))) continue;
@@ -103,11 +112,13 @@ ClosureVerdict JudgeClosure(std::span<const ImpactEvent> events, const Body& bod
   Residual sum;
   for (const Residual& r : residuals) {
     sum.square += r.square, sum.expected += r.expected, sum.change += r.change;
+    sum.possible += r.possible;
     sum.chi_square += r.chi_square, sum.dof += r.dof;
   }
   if (!(sum.change > 0) || sum.dof == 0) return finish();
-  verdict.share = std::sqrt(std::max(0.0, sum.square - sum.expected) / sum.change);
-  verdict.noise_share = std::sqrt(sum.expected / sum.change);
+  const double change = std::max(sum.change, kLeastChange * kLeastChange * sum.possible);
+  verdict.share = std::sqrt(std::max(0.0, sum.square - sum.expected) / change);
+  verdict.noise_share = std::sqrt(sum.expected / change);
   verdict.probability = 1 - ChiSquareCdf(sum.chi_square, sum.dof);
   if (verdict.share > options.share && verdict.probability < options.probability) {
     verdict.closure = Closure::kDoesNotClose;

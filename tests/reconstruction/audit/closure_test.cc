@@ -78,6 +78,17 @@ TEST(Closure, RepeatsOfOneDropCloseThoughTheirSpinChangesAreAlike) {
   EXPECT_EQ(JudgeClosure(repeats, scene.body).closure, Closure::kCloses);
 }
 
+TEST(Closure, ABallThatFallsStraightDownIsNotRefusedForTheDriftOfItsSpin) {
+  Scene scene;
+  scene.body = MakeBall(0.02, 0.03, true);
+  scene.events = 20;
+  scene.mu = 0;
+  AuditSet set = MakeSet(scene, 31);
+  for (ImpactEvent& e : set.events) e.omega_plus.y() += 0.5;  // in no covariance
+  const ClosureVerdict verdict = JudgeClosure(set.events, scene.body);
+  EXPECT_NE(verdict.closure, Closure::kDoesNotClose) << verdict.text;
+}
+
 TEST(Closure, NoiseThatCouldHideAResidualAndFewImpactsAreNotTested) {
   Scene noisy;
   noisy.noise_spin = 10;
