@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <boost/algorithm/string/replace.hpp>
 #include <cmath>
 
 #include "data/files/text.h"
@@ -293,8 +294,9 @@ std::string HeadHtml(const ReportContext& context) {
                                             ". <a href=\"#audit\">Data audit</a>");
   if (run.diagnosis)
     for (const SetCause& cause : run.diagnosis->causes)
-      head.remarks.emplace_back("notice", Capitalized(Typographic(cause.text)) + ". <code>" +
-                                              JoinLines(Escape(cause.cure), "<br>") + "</code>");
+      head.remarks.emplace_back(
+          "notice", Capitalized(Typographic(cause.text)) + ". <code>" +
+                        boost::algorithm::replace_all_copy(Escape(cause.cure), "<br>") + "</code>");
   if (run.verdict.withheld) head.remarks.emplace_back("second", DoubtHtml(run));
   if (run.flights.failed > 0)
     head.remarks.emplace_back(

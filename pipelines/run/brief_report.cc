@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <boost/algorithm/string/replace.hpp>
 #include <cmath>
 #include <map>
 
@@ -127,7 +128,7 @@ void AddDiagnosis(const SetDiagnosis& diagnosis, std::string& out) {
   out += "seen        " + diagnosis.seen + "\n";
   for (const SetCause& cause : diagnosis.causes)
     out += fmt::format("cause       {}\n            {}\n", cause.text,
-                       JoinLines(cause.cure, "\n            "));
+                       boost::algorithm::replace_all_copy(cause.cure, "\n            "));
 }
 
 void AddFits(const FitResult& fit, std::string& out) {

@@ -4,6 +4,7 @@
 
 #include <Eigen/Dense>
 #include <algorithm>
+#include <boost/algorithm/string/replace.hpp>
 #include <cmath>
 #include <optional>
 #include <utility>
@@ -257,16 +258,11 @@ SetDiagnosis DiagnoseSet(std::span<const PoseRecording* const> recordings, const
   return out;
 }
 
-std::string JoinLines(std::string lines, std::string_view separator) {
-  for (std::size_t at = 0; (at = lines.find('\n', at)) != std::string::npos; at += separator.size())
-    lines.replace(at, 1, separator);
-  return lines;
-}
-
 std::string SetDiagnosisText(const SetDiagnosis& diagnosis) {
   std::string out = diagnosis.seen;
   for (const SetCause& cause : diagnosis.causes)
-    out += fmt::format("; {} ({})", cause.text, JoinLines(cause.cure, " and "));
+    out += fmt::format("; {} ({})", cause.text,
+                       boost::algorithm::replace_all_copy(cause.cure, "\n", " and "));
   return out;
 }
 

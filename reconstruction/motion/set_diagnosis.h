@@ -7,7 +7,6 @@
 #include <limits>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "impact/body/body.h"
@@ -18,7 +17,7 @@ namespace impactlab {
 
 struct SetCause {
   std::string text;  // one sentence, without a full stop
-  std::string cure;  // the lines to write into the experiment file, or what to do
+  std::string cure;  // the line to write into the experiment file, or what to do
 };
 
 struct SetDiagnosis {
@@ -41,9 +40,6 @@ struct SetDiagnosis {
 /// recordings are.
 SetDiagnosis DiagnoseSet(std::span<const PoseRecording* const> recordings, const Body& body,
                          const Plane& floor, const Eigen::Vector3d& gravity_W);
-
-/// The lines of a cure with `separator` between them.
-std::string JoinLines(std::string lines, std::string_view separator);
 
 /// "seen; cause: cure", for an error message.
 std::string SetDiagnosisText(const SetDiagnosis& diagnosis);
