@@ -296,7 +296,8 @@ std::string HeadHtml(const ReportContext& context) {
     for (const SetCause& cause : run.diagnosis->causes)
       head.remarks.emplace_back(
           "notice", Capitalized(Typographic(cause.text)) + ". <code>" +
-                        boost::algorithm::replace_all_copy(Escape(cause.cure), "<br>") + "</code>");
+                        boost::algorithm::replace_all_copy(Escape(cause.cure), "\n", "<br>") +
+                        "</code>");
   if (run.verdict.withheld) head.remarks.emplace_back("second", DoubtHtml(run));
   if (run.flights.failed > 0)
     head.remarks.emplace_back(

@@ -128,7 +128,7 @@ void AddDiagnosis(const SetDiagnosis& diagnosis, std::string& out) {
   out += "seen        " + diagnosis.seen + "\n";
   for (const SetCause& cause : diagnosis.causes)
     out += fmt::format("cause       {}\n            {}\n", cause.text,
-                       boost::algorithm::replace_all_copy(cause.cure, "\n            "));
+                       boost::algorithm::replace_all_copy(cause.cure, "\n", "\n            "));
 }
 
 void AddFits(const FitResult& fit, std::string& out) {
