@@ -155,7 +155,7 @@ TEST(DataVerdict, SoundDataCloseAndMirroredOnesCloseAfterTheirCorrection) {
   EXPECT_EQ(FitIn(out).verdict.verdict, "closes_after_correction") << run.out;
   EXPECT_THAT(FitIn(out).verdict.reason, HasSubstr("without the correction of mirrored"));
   // Where the experiment file does not allow the correction, nothing stands.
-  const auto forbidden = ChangedSample(scratch.path(), "apply: all", "apply: []");
+  const auto forbidden = ChangedSample(scratch.path(), "apply: all", "apply: none");
   const ProcessResult refused = RunProgram(
       {"run", forbidden.string(), "--recordings", recordings, "--out", out, "--no-report"},
       scratch.path());

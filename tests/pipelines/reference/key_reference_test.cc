@@ -98,7 +98,7 @@ TEST_F(Reference, SaysWhatAReaderAllowsAndAssumes) {
     return {};
   };
   EXPECT_EQ(find("experiment", "motion.min_frames").otherwise, "5");
-  EXPECT_THAT(find("experiment", "motion.min_frames").allowed, HasSubstr("whole number from 3"));
+  EXPECT_THAT(find("experiment", "motion.min_frames").allowed, HasSubstr("whole number from 4"));
   EXPECT_EQ(find("experiment", "recordings.kind").otherwise, "required");
   EXPECT_THAT(find("experiment", "recordings.kind").allowed, HasSubstr("marker_points"));
   EXPECT_EQ(find("experiment", "motion.sigma_angle_rad").unit, "rad");
