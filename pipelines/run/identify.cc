@@ -50,7 +50,9 @@ DataVerdict pipelines::JudgeData(const AuditResult& recorded, const AuditResult*
     out.reason += ", although corrected by " + named;
   } else if (judged.closure == Closure::kDoesNotClose && !named.empty()) {
     out.reason += fmt::format(
-        "; the audit names {}, which audit.apply of the experiment file does not correct", named);
+        "; the audit names {}, which the experiment file does not let correct (audit: {{apply: "
+        "all}})",
+        named);
   } else if (judged.closure == Closure::kCloses && corrected && was_open) {
     out.verdict = "closes_after_correction";
     out.reason += fmt::format("; {:.0f} % as recorded, without the correction of {}",

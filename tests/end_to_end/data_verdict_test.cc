@@ -160,7 +160,8 @@ TEST(DataVerdict, SoundDataCloseAndMirroredOnesCloseAfterTheirCorrection) {
       {"run", forbidden.string(), "--recordings", recordings, "--out", out, "--no-report"},
       scratch.path());
   EXPECT_EQ(refused.code, 3);
-  EXPECT_THAT(refused.err, HasSubstr("names mirrored, which audit.apply"));
+  EXPECT_THAT(refused.err,
+              AllOf(HasSubstr("the audit names mirrored"), HasSubstr("(audit: {apply: all})")));
 }
 
 TEST(DataVerdict, WhereNothingIsAcceptedTheExitCodeIsThreeWithWhatWasSeenAndTheCure) {
