@@ -46,8 +46,7 @@ std::string NamedErrors(const AuditResult& audit) {
 std::string ReasonHtml(const RunResult& run) {
   std::string text = Escape(run.verdict.reason);
   for (const Finding& finding : run.audit.findings)
-    for (std::size_t at; (at = text.find(finding.parameter)) != std::string::npos;)
-      text.replace(at, finding.parameter.size(), Escape(ErrorTitle(finding.parameter)));
+    boost::algorithm::replace_all(text, finding.parameter, Escape(ErrorTitle(finding.parameter)));
   return text;
 }
 

@@ -118,7 +118,7 @@ void AddAudit(const RunResult& run, std::string& out) {
 }
 
 void AddVerdict(const RunResult& run, std::string& out) {
-  if (run.verdict.verdict == "not_tested") return;
+  if (run.verdict.reason.empty() || run.diagnosis) return;
   std::string word = run.verdict.verdict;
   std::replace(word.begin(), word.end(), '_', ' ');
   out += fmt::format("verdict     {}: {}\n", word, run.verdict.reason);

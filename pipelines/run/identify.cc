@@ -20,6 +20,8 @@ DataVerdict VerdictOf(const ClosureVerdict& closure, bool force) {
           .withheld = closure.closure == Closure::kDoesNotClose && !force};
 }
 
+constexpr const char* kInertiaFinding = "inertia_scale";
+
 // Coefficients of a law that the verdict of the data withholds.
 LawFit WithheldFit(RestitutionLaw law, const std::string& reason) {
   LawFit fit;
@@ -40,11 +42,20 @@ LawFit WithheldFit(RestitutionLaw law, const std::string& reason) {
 
 DataVerdict pipelines::JudgeData(const AuditResult& recorded, const AuditResult* corrected,
                                  bool force) {
-  const ClosureVerdict& judged = corrected ? corrected->closure : recorded.closure;
+  const AuditResult& last = corrected ? *corrected : recorded;
+  const ClosureVerdict& judged = last.closure;
   DataVerdict out = VerdictOf(judged, force);
   std::string named;
   for (const Finding& finding : recorded.findings)
-    if (finding.named) named += (named.empty() ? "" : ", ") + finding.parameter;
+    if (finding.named && finding.parameter != kInertiaFinding)
+      named += (named.empty() ? "" : ", ") + finding.parameter;
+  // No correction changes the inertia of a body: two sources against it stand above a residual.
+  for (const Finding& finding : last.findings)
+    if (finding.named && finding.parameter == kInertiaFinding)
+      return {.verdict = ClosureWord(Closure::kDoesNotClose),
+              .reason = "the inertia declared contradicts momentum and shape, which agree: " +
+                        last.inertia_note,
+              .withheld = !force};
   const bool was_open = recorded.closure.closure == Closure::kDoesNotClose;
   if (judged.closure == Closure::kDoesNotClose && corrected) {
     out.reason += ", although corrected by " + named;

@@ -160,6 +160,29 @@ std::vector<PoseRecording> RecordedPoses(const MarkerRecordings& markers, Analys
   return out;
 }
 
+// Poses whose bodies fall along gravity, but not with it, contradict clock, scale or gravity: no
+// coefficient stands on them. `verdict` stays where they fall as declared or nothing is seen to.
+void JudgeFall(const Experiment& e, const FrameCorrection& correction,
+               const PoseRecordings& recordings, bool force, DataVerdict* verdict) {
+  constexpr int kFewest = 3;
+  constexpr double kAlong = 0.95, kLeast = 0.7, kMost = 1.4;
+  std::vector<PoseRecording> corrected;
+  for (const PosedRecording& one : recordings.recordings)
+    corrected.push_back(IsIdentity(correction) ? one.poses : Correct(one.poses, correction));
+  std::vector<const PoseRecording*> poses;
+  for (const PoseRecording& one : corrected) poses.push_back(&one);
+  const Eigen::Vector3d& gravity_W = e.motion.flight.gravity_W;
+  const SetDiagnosis seen =
+      DiagnoseSet(poses, e.body, CorrectedFloor(e.floor, correction), gravity_W);
+  const double size = seen.acceleration_W.norm(), g = gravity_W.norm();
+  if (seen.steady < kFewest || 3 * seen.steady < 2 * seen.recordings || !(g > 0)) return;
+  if (!(seen.acceleration_W.dot(gravity_W) > kAlong * size * g)) return;
+  if (size > kLeast * g && size < kMost * g) return;
+  *verdict = {.verdict = ClosureWord(Closure::kDoesNotClose),
+              .reason = SetDiagnosisText(seen),
+              .withheld = !force};
+}
+
 // What the recordings show, with the correction known beforehand, where no impact was accepted.
 std::optional<SetDiagnosis> DiagnoseNothing(const RunResult& run) {
   const std::vector<ImpactEvent>& events = run.best().events;
@@ -226,12 +249,20 @@ RunResult RunExperiment(const Experiment& declared, Recordings recordings,
   const FrameCorrection allowed = AllowedCorrection(run.audit.correction, experiment.apply);
   run.has_corrected = !IsIdentity(allowed);
   const bool force = options.force_coefficients;
+  const auto judge = [&](const AuditResult* corrected) {
+    DataVerdict verdict = pipelines::JudgeData(run.audit, corrected, force);
+    const FrameCorrection& known = experiment.correction;
+    // Air slows a light body by more than a wrong clock would.
+    if (poses != nullptr && both == nullptr && experiment.motion.flight.drag_per_m == 0)
+      JudgeFall(experiment, corrected ? Compose(known, allowed) : known, *poses, force, &verdict);
+    return verdict;
+  };
   if (run.has_corrected) {
     AnalysisPass corrected =
         AnalyseMotions(experiment, recordings, Compose(experiment.correction, allowed),
                        "fitting corrected motion", context);
     run.audit_corrected = pipelines::AuditImpacts(experiment, corrected.analysis);
-    run.verdict = pipelines::JudgeData(run.audit, &run.audit_corrected, force);
+    run.verdict = judge(&run.audit_corrected);
     // Coefficients as recorded are kept for comparison, under the verdict of the recorded data.
     const bool compared = force || !run.verdict.withheld;
     IdentifyAndStudy(experiment, recordings, true,
@@ -240,7 +271,7 @@ RunResult RunExperiment(const Experiment& declared, Recordings recordings,
     IdentifyAndStudy(experiment, recordings, false, run.verdict, options, context, &corrected);
     run.corrected = std::move(corrected.analysis);
   } else {
-    run.verdict = pipelines::JudgeData(run.audit, nullptr, force);
+    run.verdict = judge(nullptr);
     IdentifyAndStudy(experiment, recordings, false, run.verdict, options, context, &recorded);
   }
 

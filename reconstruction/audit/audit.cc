@@ -364,6 +364,8 @@ Explanation ExplainFrame(const AuditInput& input, const ErrorLayout& layout,
   return explanation;
 }
 
+constexpr double kMostInertiaChange = 4.6;  // of its logarithm: a hundredfold is no inertia
+
 // Momentum of the events once everything that is named is corrected, and the inertia that it asks
 // for.
 void AuditCorrected(const AuditInput& input, const ErrorLayout& layout,
@@ -387,7 +389,8 @@ void AuditCorrected(const AuditInput& input, const ErrorLayout& layout,
     const RobustFit fit =
         FitMomentum(corrected_input, corrected_layout, VectorXd::Zero(layout.size), inertia);
     const double change = fit.usable ? fit.value(layout.inertia) : 0;
-    if (fit.usable &&
+    // Data of the wrong hand ask for none at all, or for any.
+    if (fit.usable && std::abs(change) < kMostInertiaChange &&
         std::abs(change) > options.significance *
                                std::sqrt(Covariance(fit.information, layout.unit, inertia)(0, 0))) {
       result->body.inertia_scale = std::exp(change);

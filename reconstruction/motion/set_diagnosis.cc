@@ -68,19 +68,21 @@ std::optional<Parabola> SteadyStretch(const PoseRecording& recording) {
   return best;
 }
 
-// Least distance from the floor at which the body turns back; none where it never does.
-std::optional<double> LeastTurningGap(const PoseRecording& recording, const Body& body,
-                                      const Plane& floor) {
-  std::optional<double> least;
-  double before = 0, here = 0;
-  for (std::size_t i = 0; i < recording.t.size(); ++i) {
-    const double next = ContactWithPlane(body, recording.X_WB[i], floor).gap;
-    if (i >= 2 && here < before && here <= next && (!least || std::abs(here) < std::abs(*least)))
-      least = here;
-    before = here;
-    here = next;
+// Distance from the floor at the lowest place where the body turns back, faster than gravity `g`
+// turns it and than noise seems to; none where it never does.
+std::optional<double> LowestTurningGap(const PoseRecording& recording, const Body& body,
+                                       const Plane& floor, double g) {
+  std::optional<double> lowest;
+  std::vector<double> gap;
+  for (const Eigen::Isometry3d& X_WB : recording.X_WB)
+    gap.push_back(ContactWithPlane(body, X_WB, floor).gap);
+  for (std::size_t i = 2; i + 2 < gap.size(); ++i) {
+    const double dt = (recording.t[i + 2] - recording.t[i - 2]) / 4, least = 4 * g * dt * dt;
+    const bool turns = gap[i - 2] - gap[i] > least && gap[i + 2] - gap[i] > least &&
+                       gap[i] <= gap[i - 1] && gap[i] <= gap[i + 1];
+    if (turns && (!lowest || gap[i] < *lowest)) lowest = gap[i];
   }
-  return least;
+  return lowest;
 }
 
 // Shares of the rows, while the body moves, that lie exactly between their neighbours in place and
@@ -158,18 +160,31 @@ std::vector<SetCause> CausesOfRatio(double ratio, double frame_interval) {
                      "rate, or lengths are 1/{:.0f} of the true ones",
                      slow, 1 / ratio),
          fmt::format("correction: {{clock_rate: {:.0f}}}", slow)});
-  } else if (1 / slow > 1.5 && out.empty()) {
-    out.push_back({fmt::format("the clock is {:.3g} times fast, or lengths are {:.4g} times the "
-                               "true ones",
-                               1 / slow, ratio),
-                   fmt::format("correction: {{length_scale: {:.4g}}}", ratio)});
+  } else if (out.empty()) {
+    for (const auto& [factor, unit] :
+         {std::pair(1000.0, "millimetres"), std::pair(100.0, "centimetres")})
+      for (const double times : {2.0, 4.0, 8.0, 10.0, 16.0, 20.0})
+        if (std::abs(std::sqrt(factor / ratio) / times - 1) < 0.03)
+          out.push_back(
+              {fmt::format("lengths are in {} and the clock is {:g} times slow", unit, times),
+               fmt::format("correction: {{length_scale: {:g}, clock_rate: {:g}}}", factor, times)});
   }
-  if (out.empty())
-    out.push_back({fmt::format("lengths over times squared are {:.4g} of true: a wrong scale or "
-                               "clock, or what is tracked does not fall freely",
-                               ratio),
-                   fmt::format("correction: {{length_scale: {:.4g}}}", ratio)});
   return out;
+}
+
+// A fall of `ratio` times gravity that no usual mistake makes.
+SetCause UnknownRatio(double ratio, bool along) {
+  if (!along)
+    return {
+        "what is tracked does not fall freely: it slides, rolls or is carried, or several of "
+        "scale, clock and axes are wrong",
+        "record a free fall, and check scale and frame rate with it"};
+  return {fmt::format("lengths over times squared are {:.4g} of true: a wrong scale, clock or "
+                      "gravity, or what is tracked does not fall freely",
+                      ratio),
+          fmt::format("correction: {{length_scale: {:.4g}}} where lengths are wrong, "
+                      "{{clock_rate: {:.4g}}} where times are",
+                      ratio, std::sqrt(1 / ratio))};
 }
 
 // The declared gravity and floor for bodies that fall along `down` as recorded, the axis next to
@@ -222,7 +237,8 @@ SetDiagnosis DiagnoseSet(std::span<const PoseRecording* const> recordings, const
     if (n < kFewestFrames) continue;
     ++out.recordings;
     intervals.push_back((recording->t.back() - recording->t.front()) / (n - 1));
-    if (const std::optional<double> gap = LeastTurningGap(*recording, body, floor))
+    if (const std::optional<double> gap =
+            LowestTurningGap(*recording, body, floor, gravity_W.norm()))
       gaps.push_back(*gap);
     const std::optional<Parabola> steady = SteadyStretch(*recording);
     if (!steady) continue;
@@ -246,14 +262,23 @@ SetDiagnosis DiagnoseSet(std::span<const PoseRecording* const> recordings, const
                                       100 * rows.repeated),
                           "keep only the rows that were measured"});
   if (out.steady == 0 || !(g > 0)) return out;
-  if (!along) out.causes.push_back(WrongDirection(out.acceleration_W, floor, g));
-  if (!Near(ratio, 1)) {
-    const std::vector<SetCause> more = CausesOfRatio(ratio, Median(intervals));
-    out.causes.insert(out.causes.end(), more.begin(), more.end());
-  } else if (along && std::isfinite(out.gap) && std::abs(out.gap) > out.gap_allowed) {
-    out.causes.push_back({fmt::format("the floor is {:.3g} mm {} than declared",
-                                      1e3 * std::abs(out.gap), out.gap > 0 ? "higher" : "lower"),
-                          fmt::format("floor: {{offset_m: {:.4f}}}", floor.offset + out.gap)});
+  std::vector<SetCause> more;
+  if (!Near(ratio, 1)) more = CausesOfRatio(ratio, Median(intervals));
+  const bool understood = Near(ratio, 1) || !more.empty();
+  if (!along && understood) out.causes.push_back(WrongDirection(out.acceleration_W, floor, g));
+  if (!understood) more.push_back(UnknownRatio(ratio, along));
+  out.causes.insert(out.causes.end(), more.begin(), more.end());
+  if (Near(ratio, 1) && along && std::isfinite(out.gap) && std::abs(out.gap) > out.gap_allowed) {
+    const Vector3d n = floor.normal.normalized();
+    const std::string normal =
+        n == Vector3d::UnitZ()
+            ? std::string()
+            : fmt::format("normal: [{:.6g}, {:.6g}, {:.6g}], ", n.x(), n.y(), n.z());
+    out.causes.push_back(
+        {fmt::format("the floor is {:.3g} mm {} than declared, or the body is smaller or larger",
+                     1e3 * std::abs(out.gap), out.gap > 0 ? "higher" : "lower"),
+         fmt::format("floor: {{{}offset_m: {:.4f}}}", normal,
+                     floor.offset / floor.normal.norm() + out.gap)});
   }
   return out;
 }

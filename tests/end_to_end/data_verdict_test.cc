@@ -62,7 +62,7 @@ TEST(DataVerdict, AWrongInertiaWithholdsCoefficientsInEveryCommand) {
       scratch.path());
   EXPECT_EQ(run.code, 3);
   EXPECT_THAT(run.out, AllOf(HasSubstr("verdict     does not close"), Not(HasSubstr("mu_k"))));
-  EXPECT_THAT(run.err, AllOf(HasSubstr("not of a rigid body of the declared inertia and shape"),
+  EXPECT_THAT(run.err, AllOf(HasSubstr("the inertia declared contradicts momentum and shape"),
                              HasSubstr("coefficients are withheld (--force-coefficients"),
                              HasSubstr("mu_k>=0.01 is not met: mu_k could not be determined"),
                              HasSubstr("closes>=1 is not met: closes = 0")));
@@ -108,6 +108,42 @@ TEST(DataVerdict, AWrongInertiaWithholdsCoefficientsInEveryCommand) {
   EXPECT_EQ(campaign.code, 0) << campaign.err;
   EXPECT_THAT(ReadText(scratch.path() / "campaign/members.csv"),
               HasSubstr("coefficients are withheld"));
+}
+
+TEST(DataVerdict, AnInertiaThatMomentumAndShapeContradictWithholdsThemBelowTheLimitToo) {
+  const ScratchFolder scratch("verdict inertia");
+  const auto file = ChangedSample(scratch.path(), kInertia, "inertia_kg_m2: 0.000145");
+  const ProcessResult run =
+      RunProgram({"run", file.string(), "--out", (scratch.path() / "run").string(), "--no-report"},
+                 scratch.path());
+  EXPECT_EQ(run.code, 3) << run.out;
+  EXPECT_THAT(run.err, HasSubstr("the inertia declared contradicts momentum and shape"));
+}
+
+TEST(DataVerdict, AFallThatIsNotGravitysWithholdsThem) {
+  const ScratchFolder scratch("verdict gravity");
+  // A clock of half the true time, and of twice: bodies fall four times too fast, or too slowly.
+  for (const double clock : {0.5, 2.0}) {
+    for (int i = 1; i <= 24; ++i) {
+      const std::string name = fmt::format("drop_{:04d}.csv", i);
+      std::string timed;
+      std::istringstream lines(ReadText(kVerdictSample / name));
+      for (std::string line; std::getline(lines, line);) {
+        const auto at = line.find(',');
+        if (std::isdigit(static_cast<unsigned char>(line[0])))
+          line = fmt::format("{:.6f}", clock * std::stod(line.substr(0, at))) + line.substr(at);
+        timed += line + "\n";
+      }
+      WriteText(scratch.path() / "timed" / name, timed);
+    }
+    const auto file = ChangedSample(scratch.path(), "seed: 7", "seed: 8");
+    const ProcessResult run = RunProgram(
+        {"run", file.string(), "--recordings", (scratch.path() / "timed/drop_*.csv").string(),
+         "--out", (scratch.path() / "run").string(), "--no-report"},
+        scratch.path());
+    EXPECT_EQ(run.code, 3) << run.out;
+    EXPECT_THAT(run.err, HasSubstr("times the gravity declared")) << clock;
+  }
 }
 
 TEST(DataVerdict, ForcedCoefficientsAreGivenWithTheVerdictBesideThem) {
@@ -157,9 +193,9 @@ TEST(DataVerdict, SoundDataCloseAndMirroredOnesCloseAfterTheirCorrection) {
   // Where the experiment file does not allow the correction, nothing stands.
   const auto forbidden = ChangedSample(scratch.path(), "apply: all", "apply: none");
   const ProcessResult refused = RunProgram(
-      {"run", forbidden.string(), "--recordings", recordings, "--out", out, "--no-report"},
-      scratch.path());
+      {"run", forbidden.string(), "--recordings", recordings, "--out", out}, scratch.path());
   EXPECT_EQ(refused.code, 3);
+  EXPECT_THAT(ReadText(out + "/report.html"), HasSubstr("Coefficients are withheld"));
   EXPECT_THAT(refused.err,
               AllOf(HasSubstr("the audit names mirrored"), HasSubstr("(audit: {apply: all})")));
 }

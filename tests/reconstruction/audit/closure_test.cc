@@ -66,6 +66,18 @@ TEST(Closure, WhatIsNotOfTheDeclaredBodyDoesNotClose) {
   }
 }
 
+TEST(Closure, AMirroredBallInSpaceIsRefusedAndAuditedWithoutFault) {
+  Scene scene;
+  scene.body = MakeBall(0.03, 0.1);
+  scene.events = 30;
+  scene.error.mirrored = true;
+  for (const std::uint64_t seed : {41, 42, 43}) {
+    const AuditResult result = RunAudit(scene, MakeSet(scene, seed));
+    EXPECT_EQ(result.closure.closure, Closure::kDoesNotClose) << result.closure.text;
+    EXPECT_TRUE(std::isfinite(result.momentum_corrected.rms));
+  }
+}
+
 TEST(Closure, RepeatsOfOneDropCloseThoughTheirSpinChangesAreAlike) {
   Scene scene;
   scene.events = 1;

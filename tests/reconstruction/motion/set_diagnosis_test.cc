@@ -96,7 +96,7 @@ TEST(SetDiagnosis, NamesUnitsClocksAndAxesWithTheLineThatCuresThem) {
        },
        "bodies fall along -y as recorded: that axis points up",
        "gravity_m_per_s2: [0, -9.80665, 0]"},
-      {"another scale", scaled(1.7), "wrong scale or clock", "length_scale: 1.7"},
+      {"another scale", scaled(1.7), "a wrong scale, clock or gravity", "length_scale: 1.7"},
   };
   for (const WrongRecord& one : cases) {
     const SetDiagnosis found = DiagnosisOf(BouncingBalls(one.recorded));
@@ -117,7 +117,7 @@ TEST(SetDiagnosis, NamesAFloorThatBodiesDoNotReachAndRowsThatNobodyMeasured) {
     const SetDiagnosis found = DiagnosisOf(sound, {Eigen::Vector3d::UnitZ(), offset});
     ASSERT_EQ(found.causes.size(), 1u) << found.seen;
     EXPECT_THAT(found.causes[0].text, HasSubstr(offset < 0 ? "higher" : "lower"));
-    EXPECT_NEAR(found.gap, -offset, 0.008);
+    EXPECT_NEAR(found.gap, -offset, 0.004);
     EXPECT_THAT(found.seen, HasSubstr("allowed up to 3 mm"));
   }
   // Every row that was measured, and three on the line to the next.
@@ -135,6 +135,34 @@ TEST(SetDiagnosis, NamesAFloorThatBodiesDoNotReachAndRowsThatNobodyMeasured) {
   EXPECT_THAT(SetDiagnosisText(DiagnosisOf(between)),
               HasSubstr("exactly between their neighbours"));
   EXPECT_THAT(SetDiagnosisText(DiagnosisOf(repeated)), HasSubstr("repeat the row before"));
+}
+
+TEST(SetDiagnosis, BlamesNoFloorAndNoAxisWhereNothingBouncesOrFalls) {
+  std::mt19937_64 rng(7);
+  std::normal_distribution<double> noise(0, 1e-4);
+  std::vector<PoseRecording> toss(4), slide(4);
+  for (int k = 0; k < 4; ++k)
+    for (int i = 0; i < 120; ++i) {
+      const double t = i / 240.0;
+      toss[k].t.push_back(t);
+      toss[k].X_WB.emplace_back(
+          Eigen::Translation3d(t + noise(rng), 0, 1 + 2 * t - kGravity * t * t / 2 + noise(rng)));
+      slide[k].t.push_back(t);
+      slide[k].X_WB.emplace_back(Eigen::Translation3d(
+          1.2 * t - 0.2 * kGravity * t * t / 2 + noise(rng), 0, kBallRadius + noise(rng)));
+    }
+  const SetDiagnosis tossed = DiagnosisOf(toss);
+  EXPECT_TRUE(std::isnan(tossed.gap)) << tossed.seen;
+  EXPECT_THAT(tossed.causes, IsEmpty()) << SetDiagnosisText(tossed);
+  const SetDiagnosis slid = DiagnosisOf(slide);
+  ASSERT_EQ(slid.causes.size(), 1u) << SetDiagnosisText(slid);
+  EXPECT_THAT(slid.causes[0].text, HasSubstr("does not fall freely"));
+  // The cure of an inclined floor keeps its normal.
+  const Plane incline{Eigen::Vector3d(-0.05, 0, 1).normalized(), -0.05};
+  const auto sound = BouncingBalls([](Eigen::Vector3d*, double*) {});
+  const SetDiagnosis inclined = DiagnosisOf(sound, incline);
+  ASSERT_EQ(inclined.causes.size(), 1u) << inclined.seen;
+  EXPECT_THAT(inclined.causes[0].cure, HasSubstr("normal: [-0.0499"));
 }
 
 TEST(SetDiagnosis, SaysSoWhereNothingMovesSteadily) {
