@@ -119,9 +119,10 @@ void AddAudit(const RunResult& run, std::string& out) {
 
 void AddVerdict(const RunResult& run, std::string& out) {
   if (run.verdict.reason.empty() || run.diagnosis) return;
-  std::string word = run.verdict.verdict;
+  std::string word = run.verdict.verdict + ": ";
   std::replace(word.begin(), word.end(), '_', ' ');
-  out += fmt::format("verdict     {}: {}\n", word, run.verdict.reason);
+  if (word.starts_with("closes")) word.clear();  // the reason says so
+  out += fmt::format("verdict     {}{}\n", word, run.verdict.reason);
 }
 
 void AddDiagnosis(const SetDiagnosis& diagnosis, std::string& out) {

@@ -35,7 +35,7 @@ std::string ContentOf(const PoseRecording& poses) {
   if (poses.t.size() < 2) return bytes;
   for (std::size_t i = 0; i < poses.t.size(); ++i) {
     AppendBytes(poses.t[i], &bytes);
-    for (Eigen::Index k = 0; k < 12; ++k) AppendBytes(poses.X_WB[i].data()[k], &bytes);
+    for (const double value : poses.X_WB[i].matrix().reshaped()) AppendBytes(value, &bytes);
   }
   return Sha256(bytes);
 }

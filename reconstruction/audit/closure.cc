@@ -63,13 +63,13 @@ std::string Sentence(const ClosureVerdict& v, const ClosureOptions& options) {
     case Closure::kCloses:
       return fmt::format(
           "angular momentum about the contact point closes: residual beyond noise {:.0f} % of the "
-          "spin change (limit {:.0f} %) over {} impacts",
+          "spin change (limit {:.0f} %) over {} impacts, the worst tenth left out",
           share, limit, v.n);
     case Closure::kDoesNotClose:
       return fmt::format(
           "these data are not of a rigid body of the declared inertia and shape in single impacts: "
           "angular momentum about the contact point does not close, residual beyond noise {:.0f} % "
-          "of the spin change (limit {:.0f} %) over {} impacts",
+          "of the spin change (limit {:.0f} %) over {} impacts, the worst tenth left out",
           share, limit, v.n);
     case Closure::kNotTested:
       break;

@@ -221,6 +221,31 @@ TEST(DataVerdict, WhereNothingIsAcceptedTheExitCodeIsThreeWithWhatWasSeenAndTheC
             0);
 }
 
+TEST(DataVerdict, CentresSeenAtTheSameTimesAreNoRepeats) {
+  const ScratchFolder scratch("verdict centres");
+  for (const double height : {0.30, 0.35, 0.40}) {
+    std::string text = "t_s,x_m,z_m\n";
+    const double fall = std::sqrt(2 * height / 9.80665), speed = 9.80665 * fall;
+    for (int i = 0; i < 100; ++i) {
+      const double t = i / 240.0, s = t - fall;
+      const double z =
+          s < 0 ? height - 0.5 * 9.80665 * t * t : 0.7 * speed * s - 0.5 * 9.80665 * s * s;
+      text += fmt::format("{:.6f},{:.6f},{:.6f}\n", t, 0.1 * t + 1e-5 * (i * 7 % 5), 0.02 + z);
+    }
+    WriteText(scratch.path() / fmt::format("ball_{:.0f}.csv", 100 * height), text);
+  }
+  WriteText(scratch.path() / "e.yaml",
+            "schema: impactlab.experiment/1\n"
+            "recordings: {files: ball_*.csv, kind: planar_poses, columns: {theta: none}}\n"
+            "body: {shape: ball, radius_m: 0.02, mass_kg: 0.03}\n"
+            "floor: {normal: [0, 0, 1], offset_m: 0}\nidentify: {bootstrap: 0}\n");
+  const ProcessResult run = RunProgram({"run", (scratch.path() / "e.yaml").string(), "--out",
+                                        (scratch.path() / "run").string(), "--no-report"},
+                                       scratch.path());
+  EXPECT_EQ(run.code, 0) << run.err;
+  EXPECT_EQ(FitIn(scratch.path() / "run").n_events, 3) << run.out;
+}
+
 TEST(DataVerdict, OneRecordingUnderTwoNamesCountsOnce) {
   const ScratchFolder scratch("verdict repeats");
   for (int i = 1; i <= 6; ++i) {
