@@ -291,11 +291,16 @@ int RunChain(const RunArguments& arguments, bool whole, const Cancellation& canc
   folder->Finish();
   SayResults(arguments, whole, run, bounces, stages);
   const int code = CheckRequirements(requirements, run);
+  const std::vector<ImpactEvent>& events = run.best().events;
+  const bool nothing = std::none_of(events.begin(), events.end(),
+                                    [](const ImpactEvent& event) { return event.accepted; });
   const bool withheld = whole && run.verdict.withheld;
-  if (!withheld && !run.diagnosis) return code;
+  // Nothing accepted of two bodies has no diagnosis, and is a result.
+  if (!withheld && !(nothing && run.diagnosis)) return code;
   if (arguments.json) return kUnusable;
-  throw DataError(withheld ? WithheldText(run.verdict)
-                           : "no impact was accepted: " + SetDiagnosisText(*run.diagnosis));
+  if (!run.diagnosis) throw DataError(WithheldText(run.verdict));
+  throw DataError((nothing ? "no impact was accepted: " : "coefficients are withheld: ") +
+                  SetDiagnosisText(*run.diagnosis));
 }
 
 }  // namespace

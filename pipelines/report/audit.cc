@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <regex>
 
 #include "data/files/text.h"
 #include "pipelines/report/parts.h"
@@ -242,20 +241,6 @@ Section AuditSection(const ReportContext& context) {
   section.html += FiguresHtml(section.figures, context.interactive);
   section.html += EvidenceTable(context) + EventTable(context);
   return section;
-}
-
-std::string Typographic(std::string text) {
-  static const std::regex exponent("([0-9])e([+-]?)0*([0-9]+)"), minus("(^|[ (,=])-(?=[0-9])"),
-      name("([a-z])_(?=[a-z])");
-  text = Escape(text);
-  text = std::regex_replace(text, exponent, "$1\u00D710<sup>$2$3</sup>");
-  text = std::regex_replace(text, minus, "$1\u2212");
-  text = std::regex_replace(text, name, "$1 ");
-  for (const auto& [ascii, sign] : {std::pair{"+-", "±"}, std::pair{"<sup>-", "<sup>\u2212"},
-                                    std::pair{"<sup>+", "<sup>"}, std::pair{"^2", "²"}})
-    for (std::size_t at; (at = text.find(ascii)) != std::string::npos;)
-      text.replace(at, std::string_view(ascii).size(), sign);
-  return text;
 }
 
 }  // namespace impactlab::pipelines

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <boost/algorithm/string/replace.hpp>
 #include <cmath>
+#include <regex>
 
 #include "data/files/text.h"
 #include "pipelines/page/markup.h"
@@ -207,6 +208,20 @@ const ParameterEstimate* Restitution(const LawFit& fit) {
   return fit.e.name.empty() ? nullptr : &fit.e;
 }
 
+std::string Typographic(std::string text) {
+  static const std::regex exponent("([0-9])e([+-]?)0*([0-9]+)"), minus("(^|[ (,=])-(?=[0-9])"),
+      name("([a-z])_(?=[a-z])");
+  text = Escape(text);
+  text = std::regex_replace(text, exponent, "$1\u00D710<sup>$2$3</sup>");
+  text = std::regex_replace(text, minus, "$1\u2212");
+  text = std::regex_replace(text, name, "$1 ");
+  for (const auto& [ascii, sign] : {std::pair{"+-", "±"}, std::pair{"<sup>-", "<sup>\u2212"},
+                                    std::pair{"<sup>+", "<sup>"}, std::pair{"^2", "²"}})
+    for (std::size_t at; (at = text.find(ascii)) != std::string::npos;)
+      text.replace(at, std::string_view(ascii).size(), sign);
+  return text;
+}
+
 std::vector<const LawFit*> FitsInOrder(const ReportContext& context) {
   std::vector<const LawFit*> fits;
   if (context.best.fit.verdict.withheld || context.n_accepted == 0) return fits;
@@ -297,7 +312,8 @@ std::string HeadHtml(const ReportContext& context) {
           "notice", Capitalized(Typographic(cause.text)) + ". <code>" +
                         boost::algorithm::replace_all_copy(Escape(cause.cure), "\n", "<br>") +
                         "</code>");
-  if (run.verdict.withheld) head.remarks.emplace_back("second", DoubtHtml(run));
+  if (run.verdict.withheld && !run.diagnosis)
+    head.remarks.emplace_back("second", DoubtHtml(run));
   if (run.flights.failed > 0)
     head.remarks.emplace_back(
         "notice",

@@ -160,27 +160,41 @@ std::vector<PoseRecording> RecordedPoses(const MarkerRecordings& markers, Analys
   return out;
 }
 
+// What poses show with a correction known beforehand.
+SetDiagnosis DiagnosePoses(const Experiment& e, const FrameCorrection& correction,
+                           std::vector<const PoseRecording*> poses) {
+  std::vector<PoseRecording> corrected;
+  if (!IsIdentity(correction)) {
+    for (const PoseRecording* recording : poses)
+      corrected.push_back(Correct(*recording, correction));
+    for (std::size_t i = 0; i < poses.size(); ++i) poses[i] = &corrected[i];
+  }
+  return DiagnoseSet(poses, e.body, CorrectedFloor(e.floor, correction), e.motion.flight.gravity_W);
+}
+
 // Poses whose bodies fall along gravity, but not with it, contradict clock, scale or gravity: no
-// coefficient stands on them. `verdict` stays where they fall as declared or nothing is seen to.
-void JudgeFall(const Experiment& e, const FrameCorrection& correction,
-               const PoseRecordings& recordings, bool force, DataVerdict* verdict) {
+// coefficient stands on them. None where they fall as declared or nothing is seen to.
+std::optional<SetDiagnosis> ContradictoryFall(const Experiment& e,
+                                              const FrameCorrection& correction,
+                                              const PoseRecordings& recordings) {
   constexpr int kFewest = 3;
   constexpr double kAlong = 0.95, kLeast = 0.7, kMost = 1.4;
-  std::vector<PoseRecording> corrected;
-  for (const PosedRecording& one : recordings.recordings)
-    corrected.push_back(IsIdentity(correction) ? one.poses : Correct(one.poses, correction));
   std::vector<const PoseRecording*> poses;
-  for (const PoseRecording& one : corrected) poses.push_back(&one);
+  for (const PosedRecording& one : recordings.recordings) poses.push_back(&one.poses);
+  const SetDiagnosis seen = DiagnosePoses(e, correction, std::move(poses));
   const Eigen::Vector3d& gravity_W = e.motion.flight.gravity_W;
-  const SetDiagnosis seen =
-      DiagnoseSet(poses, e.body, CorrectedFloor(e.floor, correction), gravity_W);
   const double size = seen.acceleration_W.norm(), g = gravity_W.norm();
-  if (seen.steady < kFewest || 3 * seen.steady < 2 * seen.recordings || !(g > 0)) return;
-  if (!(seen.acceleration_W.dot(gravity_W) > kAlong * size * g)) return;
-  if (size > kLeast * g && size < kMost * g) return;
-  *verdict = {.verdict = ClosureWord(Closure::kDoesNotClose),
-              .reason = SetDiagnosisText(seen),
-              .withheld = !force};
+  if (seen.steady < kFewest || 3 * seen.steady < 2 * seen.recordings || !(g > 0)) return {};
+  if (!(seen.acceleration_W.dot(gravity_W) > kAlong * size * g)) return {};
+  if (size > kLeast * g && size < kMost * g) return {};
+  return seen;
+}
+
+// The verdict on such a fall; the cures stand in the diagnosis.
+DataVerdict VerdictOnFall(const SetDiagnosis& seen, bool force) {
+  std::string reason = seen.seen;
+  for (const SetCause& cause : seen.causes) reason += "; " + cause.text;
+  return {.verdict = ClosureWord(Closure::kDoesNotClose), .reason = reason, .withheld = !force};
 }
 
 // What the recordings show, with the correction known beforehand, where no impact was accepted.
@@ -188,16 +202,9 @@ std::optional<SetDiagnosis> DiagnoseNothing(const RunResult& run) {
   const std::vector<ImpactEvent>& events = run.best().events;
   if (std::any_of(events.begin(), events.end(), [](const ImpactEvent& e) { return e.accepted; }))
     return std::nullopt;
-  const Experiment& e = run.experiment;
-  std::vector<PoseRecording> corrected;
-  std::vector<const PoseRecording*> poses = run.poses();
-  if (!IsIdentity(e.correction) && run.markers() == nullptr) {
-    for (const PoseRecording* recording : poses)
-      corrected.push_back(Correct(*recording, e.correction));
-    for (std::size_t i = 0; i < poses.size(); ++i) poses[i] = &corrected[i];
-  }
-  return DiagnoseSet(poses, e.body, CorrectedFloor(e.floor, e.correction),
-                     e.motion.flight.gravity_W);
+  const bool markers = run.markers() != nullptr;
+  return DiagnosePoses(run.experiment, markers ? FrameCorrection() : run.experiment.correction,
+                       run.poses());
 }
 
 }  // namespace
@@ -250,12 +257,15 @@ RunResult RunExperiment(const Experiment& declared, Recordings recordings,
   run.has_corrected = !IsIdentity(allowed);
   const bool force = options.force_coefficients;
   const auto judge = [&](const AuditResult* corrected) {
-    DataVerdict verdict = pipelines::JudgeData(run.audit, corrected, force);
     const FrameCorrection& known = experiment.correction;
     // Air slows a light body by more than a wrong clock would.
-    if (poses != nullptr && both == nullptr && experiment.motion.flight.drag_per_m == 0)
-      JudgeFall(experiment, corrected ? Compose(known, allowed) : known, *poses, force, &verdict);
-    return verdict;
+    if (poses != nullptr && both == nullptr && experiment.motion.flight.drag_per_m == 0) {
+      const std::optional<SetDiagnosis> fall =
+          ContradictoryFall(experiment, corrected ? Compose(known, allowed) : known, *poses);
+      if (fall && !force) run.diagnosis = fall;
+      if (fall) return VerdictOnFall(*fall, force);
+    }
+    return pipelines::JudgeData(run.audit, corrected, force);
   };
   if (run.has_corrected) {
     AnalysisPass corrected =
@@ -278,7 +288,7 @@ RunResult RunExperiment(const Experiment& declared, Recordings recordings,
   if (markers != nullptr) run.image_poses = RecordedPoses(*markers, &recorded, context);
   run.recordings = std::move(recordings);
   run.recorded = std::move(recorded.analysis);
-  if (both == nullptr) run.diagnosis = DiagnoseNothing(run);
+  if (both == nullptr && !run.diagnosis) run.diagnosis = DiagnoseNothing(run);
   run.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return run;
 }

@@ -57,7 +57,8 @@ struct RunResult {
   Analysis corrected;  // with the audit's corrections
   AuditResult audit_corrected;
   DataVerdict verdict;  // above the coefficients of `best`
-  // What the recordings show, where no impact of `best` was accepted; not with a second body.
+  // What the recordings show, where no impact of `best` was accepted or their fall withholds
+  // coefficients; not with a second body.
   std::optional<SetDiagnosis> diagnosis;
   double seconds = 0;  // wall time without the report; of the command with calibration and tracking
   const Analysis& best() const { return has_corrected ? corrected : recorded; }

@@ -46,6 +46,7 @@ std::optional<Parabola> FitParabola(const PoseRecording& recording, int first, i
   const Vector3d bend = coefficients.row(2);
   out.acceleration = 2 * bend / (half * half);
   out.sagitta = bend.norm();
+  if (!out.acceleration.allFinite()) return std::nullopt;
   for (int i = first; i < first + n; ++i) {
     const double s = (recording.t[i] - middle) / half;
     const Vector3d at = coefficients.transpose() * Vector3d(1, s, s * s);
@@ -61,7 +62,7 @@ std::optional<Parabola> SteadyStretch(const PoseRecording& recording) {
   for (int n = kFewestFrames; n <= frames; n = std::max(n + 1, 5 * n / 4)) {
     for (int first = 0; first + n <= frames; first += std::max(1, n / 4)) {
       const std::optional<Parabola> fit = FitParabola(recording, first, n);
-      if (!fit || fit->sagitta < kSagittaOverResidual * fit->residual) continue;
+      if (!fit || !(fit->sagitta > kSagittaOverResidual * fit->residual)) continue;
       if (!best || fit->sagitta > best->sagitta) best = fit;
     }
   }

@@ -143,6 +143,8 @@ TEST(DataVerdict, AFallThatIsNotGravitysWithholdsThem) {
         scratch.path());
     EXPECT_EQ(run.code, 3) << run.out;
     EXPECT_THAT(run.err, HasSubstr("times the gravity declared")) << clock;
+    EXPECT_THAT(run.err, HasSubstr("correction: {")) << clock;
+    EXPECT_TRUE(FitIn(scratch.path() / "run").verdict.withheld) << clock;
   }
 }
 
