@@ -190,14 +190,14 @@ std::vector<Figure> FitFigures(const ReportContext& context) {
 
 Section FitSection(const ReportContext& context) {
   Section section{.id = "fit", .title = "Coefficients", .html = {}, .figures = FitFigures(context)};
-  if (context.best.fit.verdict.withheld) {
-    section.html =
-        "<p>No coefficient is given, since these data <a href=\"#audit\">contradict a rigid "
-        "body</a> of the declared inertia and shape.</p>\n";
-    return section;
-  }
   if (context.best.fit.fits.empty() || context.n_accepted == 0) {
     section.html = "<p>No law was fitted: there are no accepted impacts to fit it to.</p>\n";
+    return section;
+  }
+  if (context.best.fit.verdict.withheld) {
+    section.html =
+        "<p>No coefficient is given, since these data <a href=\"#audit\">contradict what was "
+        "declared</a>.</p>\n";
     return section;
   }
   section.html = fmt::format(

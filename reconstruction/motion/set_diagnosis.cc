@@ -59,8 +59,8 @@ std::optional<Parabola> FitParabola(const PoseRecording& recording, int first, i
 std::optional<Parabola> SteadyStretch(const PoseRecording& recording) {
   const int frames = static_cast<int>(recording.t.size());
   std::optional<Parabola> best;
-  for (int n = kFewestFrames; n <= frames; n = std::max(n + 1, 5 * n / 4)) {
-    for (int first = 0; first + n <= frames; first += std::max(1, n / 4)) {
+  for (int n = kFewestFrames; n <= frames; n = std::max(n + 1, 3 * n / 2)) {
+    for (int first = 0; first + n <= frames; first += std::max(1, n / 3)) {
       const std::optional<Parabola> fit = FitParabola(recording, first, n);
       if (!fit || !(fit->sagitta > kSagittaOverResidual * fit->residual)) continue;
       if (!best || fit->sagitta > best->sagitta) best = fit;
