@@ -378,6 +378,13 @@ std::string ToJson(const FitResult& result) {
   json["schema"] = kSchema;
   json.update(FromVerdict(result.verdict));
   json["n_events"] = result.n_events;
+  Json fitted = Json::array();
+  for (const FittedImpact& impact : result.fitted) {
+    fitted.push_back({{"recording", impact.recording},
+                      {"impact", impact.impact},
+                      {"v_minus_n_m_per_s", impact.v_minus_n}});
+  }
+  json["fitted"] = std::move(fitted);
   Json rejected = Json::array();
   for (const RejectedImpact& impact : result.rejected) {
     rejected.push_back({{"recording", impact.recording},
@@ -406,6 +413,13 @@ FitResult FitResultFromJson(const std::string& text, const std::string& path) {
     result.verdict.withheld = root["withheld"].Flag();
   }
   result.n_events = root["n_events"].Count();
+  if (root.Has("fitted")) {
+    for (const auto& entry : root["fitted"].Entries(false)) {
+      result.fitted.push_back({.recording = entry.second["recording"].Text(),
+                               .impact = entry.second["impact"].Count(),
+                               .v_minus_n = entry.second["v_minus_n_m_per_s"].Number()});
+    }
+  }
   for (const auto& entry : root["rejected"].Entries(false)) {
     RejectedImpact impact;
     impact.recording = entry.second["recording"].Text();

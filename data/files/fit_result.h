@@ -85,9 +85,18 @@ struct DataVerdict {
   bool withheld = false;  // coefficients were not determined because of it: their values are null
 };
 
+// One impact that the coefficients were fitted to.
+struct FittedImpact {
+  std::string recording;
+  int impact = 0;
+  // normal velocity of the contact point before [m/s]: tells another recording of the same name
+  double v_minus_n = 0;
+};
+
 struct FitResult {
   DataVerdict verdict;
   int n_events = 0;
+  std::vector<FittedImpact> fitted;  // empty in files that do not state them
   std::vector<RejectedImpact> rejected;
   std::vector<LawFit> fits;
   std::string BriefReport() const;  // a few lines for a terminal

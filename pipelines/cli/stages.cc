@@ -36,6 +36,40 @@ int RunIdentify(const StageArguments& arguments) {
   return kDone;
 }
 
+// What the validated impacts are to the fit: its own, or unseen ones.
+std::string SampleText(const FittedSample& sample) {
+  if (!sample.stated)
+    return "the fit does not state its recordings: all are taken for its own, with k-fold "
+           "validation\n";
+  std::string text;
+  if (sample.unseen > 0) {
+    text = fmt::format("{} impacts of recordings that the fit has not seen", sample.unseen);
+    text += sample.known > 0 ? fmt::format(", {} of its own\n", sample.known) : "\n";
+  }
+  if (sample.other_numbers > 0) {
+    text += fmt::format(
+        "{} impacts bear the fit's names with other numbers and count as its own; rename the "
+        "recordings if they are others\n",
+        sample.other_numbers);
+  }
+  return text;
+}
+
+// Median and mean error in the norm of kinetic energy, of all impacts of a law.
+void PrintErrors(const ValidationTable& table, bool new_data) {
+  for (const ErrorSummary& s : table.error_summary) {
+    if (s.group != "all") continue;
+    fmt::print(
+        "{:<10} {:<9} error in the norm of kinetic energy, of v+: median {:.1f} %, mean "
+        "{:.1f} %; of v-: median {:.1f} % (n {})\n",
+        s.law,
+        s.in_sample ? "in sample"
+        : new_data  ? "unseen"
+                    : "k-fold",
+        100 * s.median_by_plus, 100 * s.mean_by_plus, 100 * s.median_by_minus, s.n);
+  }
+}
+
 int RunValidate(const StageArguments& arguments) {
   const Stage stage = LoadStage(arguments);
   const FitResult fit = LoadFit(arguments.fit);
@@ -51,13 +85,20 @@ int RunValidate(const StageArguments& arguments) {
   WriteValidation(path, table);
   WriteValidationSummary(arguments.out / "validation_summary.csv", table);
   if (arguments.tables) WriteValidationForms(arguments.out, table);
+  const FittedSample sample = CompareWithFitted(stage.events, fit);
+  const bool new_data = sample.stated && sample.unseen > 0;
+  fmt::print("{}", SampleText(sample));
+  PrintErrors(table, new_data);
   for (const QuantitySummary& q : table.quantity_summary) {
     if (q.group != "all") continue;
     fmt::print(
         "{:<10} {:<9} {:<14} n {:>4}  adequate {:>4}  discrepant {:>4}  unresolved {:>4}  rms "
         "{:>8.4f}  bias {:>8.4f}  rms z {:>5.2f}\n",
-        q.law, q.in_sample ? "in sample" : "k-fold", q.quantity, q.n, q.adequate, q.discrepant,
-        q.unresolved, q.rms, q.bias, q.rms_z);
+        q.law,
+        q.in_sample ? "in sample"
+        : new_data  ? "unseen"
+                    : "k-fold",
+        q.quantity, q.n, q.adequate, q.discrepant, q.unresolved, q.rms, q.bias, q.rms_z);
   }
   const Diagnostics scrutiny =
       DiagnoseCampaign(stage.events, stage.experiment.body, fit, table, stage.experiment.seed);

@@ -88,6 +88,7 @@ FitResult FitAll(const Experiment& experiment, const std::vector<ImpactEvent>& e
   for (const ImpactEvent& event : events) {
     if (event.accepted) {
       accepted.push_back(event);
+      result.fitted.push_back({event.recording, event.impact, event.contact.v_minus_F.z()});
     } else {
       result.rejected.push_back(
           {event.recording, event.impact, ReasonName(event.reason), event.detail});

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <utility>
 
 #include "data/base/error.h"
@@ -169,16 +170,15 @@ SetDiagnosis DiagnosePoses(const Experiment& e, const FrameCorrection& correctio
       corrected.push_back(Correct(*recording, correction));
     for (std::size_t i = 0; i < poses.size(); ++i) poses[i] = &corrected[i];
   }
-  return DiagnoseSet(poses, e.body, CorrectedFloor(e.floor, correction), e.motion.flight.gravity_W);
+  return DiagnoseSet(poses, e.body, CorrectedFloor(e.floor, correction), e.motion.flight.gravity_W,
+                     correction);
 }
 
-// Poses whose bodies fall along gravity, but not with it, contradict clock, scale or gravity: no
-// coefficient stands on them. None where they fall as declared or nothing is seen to.
-std::optional<SetDiagnosis> ContradictoryFall(const Experiment& e,
-                                              const FrameCorrection& correction,
-                                              const PoseRecordings& recordings) {
+// How most bodies fall, along gravity; none where few are seen to fall, or not along gravity.
+std::optional<SetDiagnosis> SteadyFall(const Experiment& e, const FrameCorrection& correction,
+                                       const PoseRecordings& recordings) {
   constexpr int kFewest = 3;
-  constexpr double kAlong = 0.95, kLeast = 0.7, kMost = 1.4;
+  constexpr double kAlong = 0.95;
   std::vector<const PoseRecording*> poses;
   for (const PosedRecording& one : recordings.recordings) poses.push_back(&one.poses);
   const SetDiagnosis seen = DiagnosePoses(e, correction, std::move(poses));
@@ -186,8 +186,32 @@ std::optional<SetDiagnosis> ContradictoryFall(const Experiment& e,
   const double size = seen.acceleration_W.norm(), g = gravity_W.norm();
   if (seen.steady < kFewest || 3 * seen.steady < 2 * seen.recordings || !(g > 0)) return {};
   if (!(seen.acceleration_W.dot(gravity_W) > kAlong * size * g)) return {};
-  if (size > kLeast * g && size < kMost * g) return {};
   return seen;
+}
+
+double FallRatio(const Experiment& e, const SetDiagnosis& fall) {
+  return fall.acceleration_W.norm() / e.motion.flight.gravity_W.norm();
+}
+
+// Falls outside these bounds contradict clock, scale or gravity: no coefficient stands on them.
+constexpr double kLeastFall = 0.7, kMostFall = 1.4;
+bool IsContradictory(const Experiment& e, const std::optional<SetDiagnosis>& fall) {
+  return fall && !(FallRatio(e, *fall) > kLeastFall && FallRatio(e, *fall) < kMostFall);
+}
+
+// The experiment with flights told from contact by the fall that its recordings show. The gate is a
+// quarter of gravity wide, so a fall within a tenth of it is told apart as it is; one further off
+// would lose the flights beyond the gate, and with them bias every estimate of scale or clock.
+Experiment WithFallAsRecorded(const Experiment& experiment,
+                              const std::optional<SetDiagnosis>& fall) {
+  constexpr double kNear = 0.1;
+  Experiment out = experiment;
+  // Drag that is declared takes a part of gravity that changes with speed.
+  if (!fall || IsContradictory(experiment, fall) || experiment.motion.flight.drag_per_m != 0)
+    return out;
+  const double ratio = FallRatio(experiment, *fall);
+  if (std::abs(ratio - 1) > kNear) out.motion.fall_ratio = ratio;
+  return out;
 }
 
 // The verdict on such a fall; the cures stand in the diagnosis.
@@ -246,8 +270,13 @@ RunResult RunExperiment(const Experiment& declared, Recordings recordings,
   const auto* const both = std::get_if<TwoBodyRecordings>(&recordings.data);
 
   if (markers != nullptr) run.flights = CheckDeclaredFlights(experiment, *markers, context);
-  AnalysisPass recorded =
-      AnalyseMotions(experiment, recordings, experiment.correction, "fitting motion", context);
+  const auto fall_with = [&](const FrameCorrection& correction) {
+    return poses != nullptr && both == nullptr ? SteadyFall(experiment, correction, *poses)
+                                               : std::optional<SetDiagnosis>();
+  };
+  std::optional<SetDiagnosis> fall = fall_with(experiment.correction);
+  AnalysisPass recorded = AnalyseMotions(WithFallAsRecorded(experiment, fall), recordings,
+                                         experiment.correction, "fitting motion", context);
   if (markers != nullptr) ExplainRefusals(run.flights, *markers, &recorded.analysis.events);
   run.audit = pipelines::AuditImpacts(experiment, recorded.analysis);
   if (poses != nullptr) AddLayoutFinding(poses->layout, "", &run.audit);
@@ -257,20 +286,18 @@ RunResult RunExperiment(const Experiment& declared, Recordings recordings,
   run.has_corrected = !IsIdentity(allowed);
   const bool force = options.force_coefficients;
   const auto judge = [&](const AuditResult* corrected) {
-    const FrameCorrection& known = experiment.correction;
     // Air slows a light body by more than a wrong clock would.
-    if (poses != nullptr && both == nullptr && experiment.motion.flight.drag_per_m == 0) {
-      const std::optional<SetDiagnosis> fall =
-          ContradictoryFall(experiment, corrected ? Compose(known, allowed) : known, *poses);
-      if (fall && !force) run.diagnosis = fall;
-      if (fall) return VerdictOnFall(*fall, force);
+    if (experiment.motion.flight.drag_per_m == 0 && IsContradictory(experiment, fall)) {
+      if (!force) run.diagnosis = fall;
+      return VerdictOnFall(*fall, force);
     }
     return pipelines::JudgeData(run.audit, corrected, force);
   };
   if (run.has_corrected) {
-    AnalysisPass corrected =
-        AnalyseMotions(experiment, recordings, Compose(experiment.correction, allowed),
-                       "fitting corrected motion", context);
+    const FrameCorrection both_corrections = Compose(experiment.correction, allowed);
+    fall = fall_with(both_corrections);
+    AnalysisPass corrected = AnalyseMotions(WithFallAsRecorded(experiment, fall), recordings,
+                                            both_corrections, "fitting corrected motion", context);
     run.audit_corrected = pipelines::AuditImpacts(experiment, corrected.analysis);
     run.verdict = judge(&run.audit_corrected);
     // Coefficients as recorded are kept for comparison, under the verdict of the recorded data.

@@ -304,7 +304,32 @@ void Summarise(ValidationTable& table) {
   }
 }
 
+std::set<std::string> FittedRecordings(const FitResult& fit) {
+  std::set<std::string> names;
+  for (const FittedImpact& impact : fit.fitted) names.insert(impact.recording);
+  return names;
+}
+
 }  // namespace
+
+FittedSample CompareWithFitted(std::span<const ImpactEvent> events, const FitResult& fit) {
+  constexpr double kSame = 1e-6;  // relative; tables hold all digits, older ones nine
+  FittedSample sample{.stated = !fit.fitted.empty()};
+  std::map<std::pair<std::string, int>, double> fitted;
+  for (const FittedImpact& impact : fit.fitted)
+    fitted[{impact.recording, impact.impact}] = impact.v_minus_n;
+  const std::set<std::string> names = FittedRecordings(fit);
+  for (const ImpactEvent& event : events) {
+    if (!event.accepted) continue;
+    const bool known = names.contains(event.recording);
+    ++(known ? sample.known : sample.unseen);
+    const auto same = fitted.find({event.recording, event.impact});
+    const double v = event.contact.v_minus_F.z();
+    if (known && (same == fitted.end() || !(std::abs(same->second - v) <= kSame * std::abs(v))))
+      ++sample.other_numbers;
+  }
+  return sample;
+}
 
 ValidationTable Validate(std::span<const ImpactEvent> events, const Body& body,
                          const FitResult& fit, const IdentifyOptions& identify,
@@ -325,6 +350,11 @@ ValidationTable Validate(std::span<const ImpactEvent> events, const Body& body,
   // Folds take the recordings in turn, so that slow drifts over a day of recording reach every
   // fold.
   std::map<std::string, int> fold_of;
+  const std::set<std::string> of_fit = FittedRecordings(fit);
+  const bool new_data =
+      !of_fit.empty() && std::any_of(names.begin(), names.end(), [&](const std::string& name) {
+        return !of_fit.contains(name);
+      });
   int next = 0;
   for (const std::string& name : names) fold_of[name] = next++ % std::max(1, options.folds);
 
@@ -336,8 +366,11 @@ ValidationTable Validate(std::span<const ImpactEvent> events, const Body& body,
   for (const LawFit& law : fit.fits) {
     if (!fitted(law)) continue;
     const IdentifyOptions likewise = WithLikelihoodOf(law, identify);
-    for (const ImpactEvent& event : accepted)
-      AddValidationRows(event, body, law, -1, likewise, options, reference_speed, table);
+    for (const ImpactEvent& event : accepted) {
+      const int fold = new_data && !of_fit.contains(event.recording) ? 0 : -1;
+      AddValidationRows(event, body, law, fold, likewise, options, reference_speed, table);
+    }
+    if (new_data) continue;
     if (options.folds < 2 || static_cast<int>(names.size()) < 2 * options.folds) continue;
     IdentifyOptions quick = likewise;
     quick.bootstrap = 0;

@@ -32,7 +32,8 @@ struct ValidationRow {
   std::string recording;
   int impact = 0;
   std::string law;
-  int fold = -1;          // fold whose fit excluded this recording; -1: in sample
+  // fold whose fit excluded this recording, 0 where the given fit did; -1: in sample
+  int fold = -1;
   std::string path_case;  // predicted case
   // "v_plus_x", ..., "omega_plus_y", "v_n_plus", "v_t_plus", "J_t_over_J_n", "energy_ratio"
   std::string quantity;
@@ -86,8 +87,18 @@ struct ValidationTable {
   std::vector<QuantitySummary> quantity_summary;
 };
 
+// Recordings of impacts against those that a fit was made of, by their names.
+struct FittedSample {
+  bool stated = false;  // the fit says what it was made of
+  int known = 0, unseen = 0;
+  // impacts of the fit's names with other numbers: processed otherwise, or others of the same name
+  int other_numbers = 0;
+};
+FittedSample CompareWithFitted(std::span<const ImpactEvent> events, const FitResult& fit);
+
 // In-sample rows with the given fits, and out-of-sample rows by k-fold over recordings (fits
-// repeated without each fold).
+// repeated without each fold). Where some recordings are not among those that the fit was made of,
+// those are the unseen ones, predicted by the fit as it is, and nothing is refitted.
 ValidationTable Validate(std::span<const ImpactEvent> events, const Body& body,
                          const FitResult& fit, const IdentifyOptions& identify,
                          const ValidationOptions& options);

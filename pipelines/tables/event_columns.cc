@@ -163,25 +163,27 @@ std::vector<std::string> EventColumns(bool struck) {
 }
 
 void WriteEventCells(CsvWriter& out, const ImpactEvent& event, bool struck) {
+  // A rejected impact may have no state: its cells stay empty, since zeros would read as measured.
+  const Eigen::Matrix<double, kEventDim, 1> x = Measured(event);
+  const bool measured = event.accepted || !event.cov.isZero(0) || !x.isZero(0);
+  const auto state = [&](double x) { out.Number(measured ? x : std::nan("")); };
   const auto vector = [&](const Eigen::Vector3d& v) {
-    for (int i = 0; i < 3; ++i) out.Number(v(i));
+    for (int i = 0; i < 3; ++i) state(v(i));
   };
   out.Text(event.recording)
       .Integer(event.impact)
       .Integer(event.planar ? 1 : 0)
       .Number(event.t)
-      .Number(event.sd_t);
+      .Number(measured || event.sd_t > 0 ? event.sd_t : std::nan(""));
   vector(event.X_WB.translation());
   Eigen::Quaterniond q(event.X_WB.linear());
   if (q.w() < 0) q.coeffs() = -q.coeffs();
-  out.Number(q.w()).Number(q.x()).Number(q.y()).Number(q.z());
-  const Eigen::Matrix<double, kEventDim, 1> x = Measured(event);
-  for (int i = 0; i < kEventDim; ++i) out.Number(x(i));
-  for (int i = 0; i < kEventDim; ++i) out.Number(std::sqrt(event.cov(i, i)));
+  for (const double component : {q.w(), q.x(), q.y(), q.z()}) state(component);
+  for (int i = 0; i < kEventDim; ++i) state(x(i));
+  for (int i = 0; i < kEventDim; ++i) state(std::sqrt(event.cov(i, i)));
   vector(event.p_WP);
   const Eigen::Matrix3d& A = event.contact.A_F;
-  out.Number(A(0, 0)).Number(A(0, 1)).Number(A(0, 2)).Number(A(1, 1)).Number(A(1, 2)).Number(
-      A(2, 2));
+  for (const double entry : {A(0, 0), A(0, 1), A(0, 2), A(1, 1), A(1, 2), A(2, 2)}) state(entry);
   vector(event.contact.v_minus_F);
   vector(event.v_plus_F);
   out.Integer(event.frames_minus)

@@ -41,10 +41,13 @@ class FlightFinder {
         body_(*model.body),
         floor_(floor),
         options_(options) {
-    gravity_ = options.flight.gravity_W.norm();
+    const Vector3d fall_W = options.fall_ratio * options.flight.gravity_W;
+    gravity_ = fall_W.norm();
+    for (int d = 0; d < n_position(); ++d)
+      fall_[d] = (fall_W - options.flight.gravity_W)[recording_.planar && d == 1 ? 2 : d];
     for (int d = 0; d < 6; ++d) {
       tolerance_[d] = kAccelerationTolerance * std::max(gravity_, 1.0);
-      if (d >= (recording_.planar ? 2 : 3)) tolerance_[d] /= Gyration(body_);
+      if (d >= n_position()) tolerance_[d] /= Gyration(body_);
     }
   }
 
@@ -63,6 +66,7 @@ class FlightFinder {
 
  private:
   int n() const { return static_cast<int>(recording_.t.size()); }
+  int n_position() const { return recording_.planar ? 2 : 3; }
   // Noise of a signal that the caller states; 0: not stated.
   double Given(int d) const {
     if (!IsAngle(d)) return options_.sigma_position;
@@ -77,7 +81,7 @@ class FlightFinder {
     double linear = 0, sd_linear = 0, angular = 0, sd_angular = 0;
     for (int d = 0; d < signals_.dim; ++d) {
       const BentLine line = FitBentLine(signals_, d, segment);
-      (IsAngle(d) ? angular : linear) += line.acceleration * line.acceleration;
+      (IsAngle(d) ? angular : linear) += std::pow(line.acceleration - fall_[d], 2);
       (IsAngle(d) ? sd_angular : sd_linear) += std::pow(line.sd_acceleration * noise_[d], 2);
     }
     // A few frames of a body at rest pass for the top of a small bounce: gravity has to be seen.
@@ -92,12 +96,24 @@ class FlightFinder {
   bool FallsVisibly(const Segment& segment) const {
     double along = gravity_, variance = 0;
     for (int d = 0; d < signals_.n_position; ++d) {
-      const double g = options_.flight.gravity_W[recording_.planar && d == 1 ? 2 : d] / gravity_;
+      const double g = options_.fall_ratio *
+                       options_.flight.gravity_W[recording_.planar && d == 1 ? 2 : d] / gravity_;
       const BentLine line = FitBentLine(signals_, d, segment);
-      along += g * line.acceleration;
+      along += g * (line.acceleration - fall_[d]);
       variance += std::pow(g * line.sd_acceleration * noise_[d], 2);
     }
     return along > 3 * std::sqrt(variance);
+  }
+
+  // The signals, straight where the body falls as the set does.
+  Signals AlongFall() const {
+    Signals out = signals_;
+    if (options_.fall_ratio == 1) return out;
+    for (std::size_t i = 0; i < out.y.size(); ++i) {
+      const double t = out.t[i] - out.t.front();
+      for (int d = 0; d < n_position(); ++d) out.y[i][d] -= 0.5 * fall_[d] * t * t;
+    }
+    return out;
   }
 
   // Noise of every signal from the residuals of the flights, each with an acceleration of its own.
@@ -143,8 +159,9 @@ class FlightFinder {
     for (int d = 0; d < signals_.dim; ++d) {
       noise_[d] = std::max(Given(d) > 0 ? Given(d) : noise_[d], kNoNoise);
     }
+    const Signals along_fall = AlongFall();
     for (int iteration = 0; iteration < 4; ++iteration) {
-      segments_ = SplitIntoSegments(signals_, noise_, tolerance_, kPenalty * signals_.dim);
+      segments_ = SplitIntoSegments(along_fall, noise_, tolerance_, kPenalty * signals_.dim);
       out_.flights.clear();
       for (const Segment& segment : segments_) {
         if (KindOf(segment) == StretchKind::kFlight) out_.flights.push_back(segment);
@@ -383,8 +400,9 @@ class FlightFinder {
   const Plane& floor_;
   const MotionFitOptions& options_;
   Signals signals_;
-  double gravity_ = 0, height_tolerance_ = 0;
+  double gravity_ = 0, height_tolerance_ = 0;  // gravity_: of the fall as recorded [m/s^2]
   PerSignal tolerance_{}, noise_{};
+  PerSignal fall_{};  // acceleration of the fall as recorded beyond gravity [m/s^2]
   std::vector<Segment> segments_;
   Flights out_;
 };

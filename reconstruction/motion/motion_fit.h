@@ -38,6 +38,10 @@ struct MotionFitOptions {
   double jump_allowance_position = 1e-4;
   double jump_allowance_angle = 3e-3;  // [rad]
   int first_impacts = 0;               // keep only the first n impacts of a recording; 0: all
+  // Acceleration of free fall as recorded over the gravity above, where recordings show that scale,
+  // clock or gravity are far off: flights are told from contact by this one. Arcs are fitted with
+  // the gravity above all the same.
+  double fall_ratio = 1;
 };
 
 // A stretch of free flight, fitted with its own gravity: the control experiment.

@@ -118,9 +118,29 @@ constexpr double kRates[] = {24,  25,  30,  48,  50,  60,  90,  100, 120, 125,  
 
 bool Near(double value, double target) { return std::abs(value / target - 1) < kRateTolerance; }
 
+// The line that corrects lengths and times by these factors beyond what is corrected already. Where
+// that is something, its keys are named alone, since the map holds others.
+std::string Cure(const FrameCorrection& known, double length, double clock, bool rounded = false) {
+  std::string keys;
+  const auto add = [&](const char* key, double factor, double before) {
+    if (factor == 1) return;
+    if (!keys.empty()) keys += ", ";
+    keys += rounded ? fmt::format("{}: {:.4g}", key, factor * before)
+                    : fmt::format("{}: {:g}", key, factor * before);
+  };
+  add("length_scale", length, known.length_scale);
+  add("clock_rate", clock, known.clock_rate);
+  const bool first = known.length_scale == 1 && known.clock_rate == 1 && !known.mirrored &&
+                     !known.theta_flipped && known.rotation_offset_B.isZero(0) &&
+                     known.com_offset_B.isZero(0) && known.floor_offset == 0 &&
+                     known.floor_tilt == 0;
+  return first ? "correction: {" + keys + "}"
+               : "in correction: " + keys + ", in place of what stands there";
+}
+
 // Whole numbers for seconds: the rate that makes the fall one of gravity, with lengths in metres,
 // millimetres or centimetres.
-SetCause FrameNumbers(double ratio) {
+SetCause FrameNumbers(double ratio, const FrameCorrection& known_correction) {
   for (const auto& [factor, unit] :
        {std::pair(1.0, ""), std::pair(1000.0, " and lengths millimetres"),
         std::pair(100.0, " and lengths centimetres")}) {
@@ -128,9 +148,7 @@ SetCause FrameNumbers(double ratio) {
     for (const double known : kRates) {
       if (std::abs(rate / known - 1) > 0.03) continue;
       return {fmt::format("times are frame numbers of {:g} frames a second{}", known, unit),
-              factor == 1 ? fmt::format("correction: {{clock_rate: {:g}}}", known)
-                          : fmt::format("correction: {{clock_rate: {:g}, length_scale: {:g}}}",
-                                        known, factor)};
+              Cure(known_correction, factor, known)};
     }
   }
   return {fmt::format("times are frame numbers, of about {:.4g} frames a second if lengths are "
@@ -140,27 +158,29 @@ SetCause FrameNumbers(double ratio) {
 }
 
 // What makes a fall of `ratio` times gravity.
-std::vector<SetCause> CausesOfRatio(double ratio, double frame_interval) {
+std::vector<SetCause> CausesOfRatio(double ratio, double frame_interval,
+                                    const FrameCorrection& known) {
   std::vector<SetCause> out;
   const auto scale = [&](const char* unit, double factor) {
     if (Near(ratio, factor))
-      out.push_back({fmt::format("lengths are in {} and not in metres", unit),
-                     fmt::format("correction: {{length_scale: {:g}}}", factor)});
+      out.push_back(
+          {fmt::format("lengths are in {} and not in metres", unit), Cure(known, factor, 1)});
   };
   scale("millimetres", 1000), scale("centimetres", 100), scale("inches", 1 / 0.0254);
   scale("feet", 1 / 0.3048), scale("micrometres", 1e6), scale("kilometres", 1e-3);
   const double slow = std::sqrt(1 / ratio);
   if (std::abs(frame_interval - 1) < 1e-6) {
-    out = {FrameNumbers(ratio)};
+    out = {FrameNumbers(ratio, known)};
   } else if (Near(ratio, 1e-6)) {
-    out.push_back(
-        {"times are in milliseconds and not in seconds", "correction: {clock_rate: 1000}"});
+    out.push_back({"times are in milliseconds and not in seconds", Cure(known, 1, 1e3)});
+  } else if (Near(ratio, 1e-12)) {
+    out.push_back({"times are in microseconds and not in seconds", Cure(known, 1, 1e6)});
   } else if (slow > 1.5 && std::abs(slow - std::round(slow)) < kRateTolerance * slow / 2) {
     out.push_back(
         {fmt::format("the clock is {:.0f} times slow, as of a slow-motion clip played at another "
                      "rate, or lengths are 1/{:.0f} of the true ones",
                      slow, 1 / ratio),
-         fmt::format("correction: {{clock_rate: {:.0f}}}", slow)});
+         Cure(known, 1, std::round(slow))});
   } else if (out.empty()) {
     for (const auto& [factor, unit] :
          {std::pair(1000.0, "millimetres"), std::pair(100.0, "centimetres")})
@@ -168,13 +188,13 @@ std::vector<SetCause> CausesOfRatio(double ratio, double frame_interval) {
         if (std::abs(std::sqrt(factor / ratio) / times - 1) < 0.03)
           out.push_back(
               {fmt::format("lengths are in {} and the clock is {:g} times slow", unit, times),
-               fmt::format("correction: {{length_scale: {:g}, clock_rate: {:g}}}", factor, times)});
+               Cure(known, factor, times)});
   }
   return out;
 }
 
 // A fall of `ratio` times gravity that no usual mistake makes.
-SetCause UnknownRatio(double ratio, bool along) {
+SetCause UnknownRatio(double ratio, bool along, const FrameCorrection& known) {
   if (!along)
     return {
         "what is tracked does not fall freely: it slides, rolls or is carried, or several of "
@@ -183,32 +203,62 @@ SetCause UnknownRatio(double ratio, bool along) {
   return {fmt::format("lengths over times squared are {:.4g} of true: a wrong scale, clock or "
                       "gravity, or what is tracked does not fall freely",
                       ratio),
-          fmt::format("correction: {{length_scale: {:.4g}}} where lengths are wrong, "
-                      "{{clock_rate: {:.4g}}} where times are",
-                      ratio, std::sqrt(1 / ratio))};
+          Cure(known, ratio, 1, true) + " where lengths are wrong, " +
+              Cure(known, 1, std::sqrt(1 / ratio), true) + " where times are"};
 }
 
-// The declared gravity and floor for bodies that fall along `down` as recorded, the axis next to
-// it.
-SetCause WrongDirection(const Vector3d& fall, const Plane& floor, double g) {
+std::string VectorText(const Vector3d& v) {
+  const auto number = [](double x) { return fmt::format("{:g}", x == 0 ? 0.0 : x); };
+  return "[" + number(v.x()) + ", " + number(v.y()) + ", " + number(v.z()) + "]";
+}
+
+// The recorded axis along which bodies fall, next to their acceleration.
+struct FallAxis {
   int axis = 0;
-  fall.cwiseAbs().maxCoeff(&axis);
-  const Vector3d down = (fall(axis) < 0 ? -1.0 : 1.0) * Vector3d::Unit(axis), up = -down;
-  const auto list = [](const Vector3d& v) {
-    const auto number = [](double x) { return fmt::format("{:g}", x == 0 ? 0.0 : x); };
-    return "[" + number(v.x()) + ", " + number(v.y()) + ", " + number(v.z()) + "]";
-  };
-  const char* names = "xyz";
+  Vector3d down = -Vector3d::UnitZ();
+  std::string Text() const { return fmt::format("{}{}", down(axis) < 0 ? "-" : "+", "xyz"[axis]); }
+};
+
+FallAxis AxisOf(const Vector3d& fall) {
+  FallAxis out;
+  fall.cwiseAbs().maxCoeff(&out.axis);
+  out.down = (fall(out.axis) < 0 ? -1.0 : 1.0) * Vector3d::Unit(out.axis);
+  return out;
+}
+
+// The declared gravity and floor for bodies that do not fall along gravity as declared.
+SetCause WrongDirection(const Vector3d& fall, const Plane& floor, double g) {
+  const FallAxis along = AxisOf(fall);
+  const Vector3d up = -along.down, normal = floor.normal.normalized();
+  if (normal.dot(up) > 0.99)
+    return {fmt::format("bodies fall along {}, onto the floor as declared: gravity is declared in "
+                        "another direction",
+                        along.Text()),
+            "gravity_m_per_s2: " + VectorText(g * along.down)};
   // The same floor, where its normal was along that axis already.
-  const double offset = floor.normal.normalized().dot(up) < -0.99 ? -floor.offset : floor.offset;
-  return {fmt::format("bodies fall along {}{} as recorded: that axis points {}",
-                      fall(axis) < 0 ? "-" : "+", names[axis], fall(axis) < 0 ? "up" : "down"),
-          fmt::format("gravity_m_per_s2: {}\nfloor: {{normal: {}, offset_m: {:g}}}", list(g * down),
-                      list(up), offset == 0 ? 0.0 : offset)};
+  const double offset = normal.dot(up) < -0.99 ? -floor.offset : floor.offset;
+  return {fmt::format("bodies fall along {} as recorded: that axis points {}", along.Text(),
+                      along.down(along.axis) < 0 ? "up" : "down"),
+          fmt::format("gravity_m_per_s2: {}\nfloor: {{normal: {}, offset_m: {:g}}}",
+                      VectorText(g * along.down), VectorText(up), offset == 0 ? 0.0 : offset)};
+}
+
+// Gravity that is declared with another size than anywhere on Earth, where bodies fall as there.
+std::optional<SetCause> WrongGravity(const Vector3d& fall, double g) {
+  constexpr double kEarth = 9.80665;
+  if (Near(g, kEarth) || !Near(fall.norm(), kEarth)) return {};
+  return SetCause{
+      fmt::format("gravity is declared as {:.4g} m/s^2, and bodies fall with {:.4g} m/s^2", g,
+                  fall.norm()),
+      "gravity_m_per_s2: " + VectorText(kEarth * AxisOf(fall).down)};
 }
 
 // `falls_as_declared`: the floor can be looked for along gravity, in metres.
 void AddSeen(double g, bool falls_as_declared, SetDiagnosis* out) {
+  if (out->recordings == 0) {
+    out->seen = fmt::format("no recording has {} frames or more", kFewestFrames);
+    return;
+  }
   out->seen =
       out->steady == 0
           ? fmt::format(
@@ -229,7 +279,8 @@ void AddSeen(double g, bool falls_as_declared, SetDiagnosis* out) {
 }  // namespace
 
 SetDiagnosis DiagnoseSet(std::span<const PoseRecording* const> recordings, const Body& body,
-                         const Plane& floor, const Vector3d& gravity_W) {
+                         const Plane& floor, const Vector3d& gravity_W,
+                         const FrameCorrection& known) {
   SetDiagnosis out;
   out.gap_allowed = reconstruction::HeightTolerance(body, 0);
   std::vector<double> component[3], gaps, intervals;
@@ -263,11 +314,15 @@ SetDiagnosis DiagnoseSet(std::span<const PoseRecording* const> recordings, const
                                       100 * rows.repeated),
                           "keep only the rows that were measured"});
   if (out.steady == 0 || !(g > 0)) return out;
+  if (std::optional<SetCause> wrong = WrongGravity(out.acceleration_W, g)) {
+    out.causes.push_back(std::move(*wrong));
+    return out;
+  }
   std::vector<SetCause> more;
-  if (!Near(ratio, 1)) more = CausesOfRatio(ratio, Median(intervals));
+  if (!Near(ratio, 1)) more = CausesOfRatio(ratio, Median(intervals), known);
   const bool understood = Near(ratio, 1) || !more.empty();
   if (!along && understood) out.causes.push_back(WrongDirection(out.acceleration_W, floor, g));
-  if (!understood) more.push_back(UnknownRatio(ratio, along));
+  if (!understood) more.push_back(UnknownRatio(ratio, along, known));
   out.causes.insert(out.causes.end(), more.begin(), more.end());
   if (Near(ratio, 1) && along && std::isfinite(out.gap) && std::abs(out.gap) > out.gap_allowed) {
     const Vector3d n = floor.normal.normalized();

@@ -36,10 +36,11 @@ struct SetDiagnosis {
 
 /// Diagnoses the recordings of a set against the gravity [m/s^2, frame W] and the floor that were
 /// declared. Acceleration is that of the longest stretch of a recording that a parabola fits to a
-/// twentieth of its sagitta, which needs no noise, unit or clock. Never throws because of what the
-/// recordings are.
+/// twentieth of its sagitta, which needs no noise, unit or clock. `known`: the correction that the
+/// recordings already had; cures include it. Never throws because of what the recordings are.
 SetDiagnosis DiagnoseSet(std::span<const PoseRecording* const> recordings, const Body& body,
-                         const Plane& floor, const Eigen::Vector3d& gravity_W);
+                         const Plane& floor, const Eigen::Vector3d& gravity_W,
+                         const FrameCorrection& known = {});
 
 /// "seen; cause: cure", for an error message.
 std::string SetDiagnosisText(const SetDiagnosis& diagnosis);

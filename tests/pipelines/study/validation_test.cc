@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <random>
@@ -235,6 +236,53 @@ TEST(Validation, FoldsLeaveTheirRecordingsOut) {
   }
   EXPECT_EQ(seen, std::vector<int>(4, 5));
   EXPECT_EQ(table.errors.size(), 40u);
+}
+
+// New data and an old fit: the recordings that the fit was made of are in sample, all others are
+// predicted by it as it is, unseen; nothing is refitted.
+TEST(Validation, RecordingsThatTheFitHasNotSeenAreUnseen) {
+  const Body body = MakeBox({0.06, 0.06, 0.06}, 0.2, true);
+  const auto events = Events(body, {{.e = 0.5, .mu_k = 0.1, .mu_s = 0.1}}, 20, 0.02, 1e-3);
+  FitResult fit = KnownFit(0.1, 0.5);
+  for (int k = 0; k < 8; ++k)
+    fit.fitted.push_back({events[k].recording, 0, events[k].contact.v_minus_F.z()});
+  const FittedSample sample = CompareWithFitted(events, fit);
+  EXPECT_TRUE(sample.stated);
+  EXPECT_EQ(sample.known, 8);
+  EXPECT_EQ(sample.unseen, 12);
+  EXPECT_EQ(sample.other_numbers, 0);
+
+  const ValidationTable table = Validate(events, body, fit, {}, {});
+  const ValidationTable by_fit = Validate(events, body, KnownFit(0.1, 0.5), {}, InSample());
+  ASSERT_EQ(table.rows.size(), by_fit.rows.size());
+  for (std::size_t i = 0; i < table.rows.size(); ++i) {
+    EXPECT_EQ(table.rows[i].predicted, by_fit.rows[i].predicted);
+    const bool known = std::any_of(
+        fit.fitted.begin(), fit.fitted.end(),
+        [&](const FittedImpact& impact) { return impact.recording == table.rows[i].recording; });
+    EXPECT_EQ(table.rows[i].in_sample, known) << table.rows[i].recording;
+    EXPECT_EQ(table.rows[i].fold, known ? -1 : 0);
+  }
+  std::map<bool, int> in_sample;
+  for (const ErrorSummary& s : table.error_summary)
+    if (s.group == "all") in_sample[s.in_sample] = s.n;
+  EXPECT_EQ(in_sample, (std::map<bool, int>{{false, 12}, {true, 8}}));
+}
+
+// Another set whose recordings bear the same names cannot be told from the same recordings fitted
+// otherwise: it counts as the fit's own, and is counted.
+TEST(Validation, TheFitsNamesWithOtherNumbersAreCounted) {
+  const Body body = MakeBox({0.06, 0.06, 0.06}, 0.2, true);
+  auto events = Events(body, {{.e = 0.5, .mu_k = 0.1, .mu_s = 0.1}}, 6, 0, 1e-3);
+  FitResult fit = KnownFit(0.1, 0.5);
+  for (const ImpactEvent& event : events)
+    fit.fitted.push_back({event.recording, 0, event.contact.v_minus_F.z()});
+  events[2].contact.v_minus_F.z() *= 1.01;
+  const FittedSample sample = CompareWithFitted(events, fit);
+  EXPECT_EQ(sample.known, 6);
+  EXPECT_EQ(sample.unseen, 0);
+  EXPECT_EQ(sample.other_numbers, 1);
+  EXPECT_FALSE(CompareWithFitted(events, KnownFit(0.1, 0.5)).stated);
 }
 
 TEST(Validation, SpecimensAreSummarisedApart) {

@@ -141,6 +141,38 @@ TEST(Tables, RejectedEventWithoutStatesSurvives) {
   EXPECT_TRUE(std::isnan(back[0].v_minus.x()));
 }
 
+// Zeros with a standard deviation of zero would read as a measured state at rest.
+TEST(Tables, RejectedImpactsWithoutAStateHaveEmptyCells) {
+  const TemporaryFolder folder;
+  const Body body = MakeBox({0.06, 0, 0.06}, 1, true);
+  std::vector<ImpactEvent> events = RandomEvents(body, Plane{}, 2, 3);
+  events[1].accepted = false;  // a state that is there is kept, whatever became of the impact
+  events[1].reason = RejectReason::kArcMisfit;
+  ImpactEvent none;
+  none.recording = "rolled";
+  none.planar = true;
+  none.t = 0.125;
+  none.reason = RejectReason::kRollingContact;
+  events.push_back(none);
+  WriteEvents(folder.path(), events);
+  const Table table = ReadCsv(
+      folder / "events.csv",
+      {.text_columns = {"recording", "reason", "detail"}, .is_text = {}, .empty_is_nan = true});
+  for (const std::string& column : table.columns) {
+    SCOPED_TRACE(column);
+    const bool kept = column == "impact" || column == "planar" || column == "t_s" ||
+                      column == "accepted" || column.rfind("frames_", 0) == 0 ||
+                      column.rfind("sigma_", 0) == 0;
+    EXPECT_EQ(std::isfinite(table.Column(column)[2]), kept);
+    EXPECT_TRUE(std::isfinite(table.Column(column)[1]));
+  }
+  EXPECT_EQ(table.Column("t_s")[2], 0.125);
+  const auto back = ReadEvents(folder / "events.csv", body, Plane{}, kGravity);
+  ASSERT_EQ(back.size(), 3u);
+  EXPECT_EQ(back[2].reason, RejectReason::kRollingContact);
+  EXPECT_TRUE(std::isnan(back[2].v_minus.z()));
+}
+
 TEST(Tables, BadRecordingAmongGoodOnesChangesNothingForThem) {
   for (const bool planar : {true, false}) {
     SCOPED_TRACE(planar);

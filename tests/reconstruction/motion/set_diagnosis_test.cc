@@ -84,9 +84,10 @@ TEST(SetDiagnosis, NamesUnitsClocksAndAxesWithTheLineThatCuresThem) {
       {"slow motion", timed(8), "clock is 8 times slow", "clock_rate: 8"},
       {"slow motion of a phone", timed(4), "clock is 4 times slow", "clock_rate: 4"},
       {"milliseconds", timed(1000), "times are in milliseconds", "clock_rate: 1000"},
+      {"microseconds", timed(1e6), "times are in microseconds", "clock_rate: 1e+06"},
       {"frames", timed(240), "frame numbers of 240 frames a second", "clock_rate: 240"},
       {"frames and millimetres", [](Eigen::Vector3d* p, double* t) { *p *= 1000, *t *= 240; },
-       "240 frames a second and lengths millimetres", "clock_rate: 240, length_scale: 1000"},
+       "240 frames a second and lengths millimetres", "length_scale: 1000, clock_rate: 240"},
       {"z down", [](Eigen::Vector3d* p, double*) { p->z() *= -1; },
        "bodies fall along +z as recorded: that axis points down",
        "\nfloor: {normal: [0, 0, -1], offset_m: 0}"},
@@ -109,6 +110,50 @@ TEST(SetDiagnosis, NamesUnitsClocksAndAxesWithTheLineThatCuresThem) {
       DiagnosisOf(BouncingBalls([](Eigen::Vector3d* p, double*) { p->z() *= -1, *p *= 1000; }));
   EXPECT_THAT(SetDiagnosisText(both),
               AllOf(HasSubstr("points down"), HasSubstr("lengths are in millimetres")));
+}
+
+// A cure holds for the file as it stands: what is declared already is part of the number, and the
+// map is not to be written a second time.
+TEST(SetDiagnosis, CuresIncludeTheCorrectionThatIsDeclaredAlready) {
+  FrameCorrection known;
+  known.length_scale = 1.25;
+  known.clock_rate = 2;
+  const auto balls = BouncingBalls([](Eigen::Vector3d* p, double* t) { *p *= 1000, *t *= 8; });
+  std::vector<PoseRecording> corrected;
+  std::vector<const PoseRecording*> all;
+  for (const PoseRecording& one : balls) corrected.push_back(Correct(one, known));
+  for (const PoseRecording& one : corrected) all.push_back(&one);
+  const SetDiagnosis found =
+      DiagnoseSet(all, MakeBall(kBallRadius, 0.03), {}, {0, 0, -kGravity}, known);
+  ASSERT_FALSE(found.causes.empty());
+  // 1000 / 1.25 = 800 and 8 / 2 = 4 are no usual mistakes: the scale alone is offered, times the
+  // one declared: 800 / 16 * 1.25
+  EXPECT_THAT(SetDiagnosisText(found), AllOf(HasSubstr("in correction: length_scale: 62."),
+                                             HasSubstr("in place of what stands there")));
+  known.clock_rate = 8;
+  known.length_scale = 1;
+  known.mirrored = true;
+  for (std::size_t k = 0; k < balls.size(); ++k) corrected[k] = Correct(balls[k], known);
+  EXPECT_THAT(
+      SetDiagnosisText(DiagnoseSet(all, MakeBall(kBallRadius, 0.03), {}, {0, 0, -kGravity}, known)),
+      HasSubstr("in correction: length_scale: 1000, in place"));
+}
+
+// Bodies that fall as on Earth are recorded rightly: a gravity of another size or sense is what is
+// wrong, and neither units nor axes are blamed.
+TEST(SetDiagnosis, NamesAGravityThatIsDeclaredWrongly) {
+  const auto sound = BouncingBalls([](Eigen::Vector3d*, double*) {});
+  const double wrong_sizes[] = {9810, -9810, 981, 98.1, 1.6};
+  for (const double g : wrong_sizes) {
+    const SetDiagnosis found = DiagnosisOf(sound, {}, {0, 0, -g});
+    ASSERT_EQ(found.causes.size(), 1u) << g << ": " << SetDiagnosisText(found);
+    EXPECT_THAT(found.causes[0].text, HasSubstr("gravity is declared as")) << g;
+    EXPECT_EQ(found.causes[0].cure, "gravity_m_per_s2: [0, 0, -9.80665]");
+  }
+  const SetDiagnosis turned = DiagnosisOf(sound, {}, {0, 0, kGravity});
+  ASSERT_EQ(turned.causes.size(), 1u) << SetDiagnosisText(turned);
+  EXPECT_THAT(turned.causes[0].text, HasSubstr("gravity is declared in another direction"));
+  EXPECT_EQ(turned.causes[0].cure, "gravity_m_per_s2: [0, 0, -9.80665]");
 }
 
 TEST(SetDiagnosis, NamesAFloorThatBodiesDoNotReachAndRowsThatNobodyMeasured) {
