@@ -39,8 +39,12 @@ struct Fitted {
   double Quantile(int k) const { return StudentQuantile(0.975, info.dof[k]); }
 };
 
-double LowestOf(int k) { return k == 2 ? -3 : 0; }
-double HighestOf(int k) { return k == 0 ? impact::kMuMax : k == 2 ? 3 : 1; }
+double HighestOf(int k) {
+  return k == 0 || k == impact::kChangeOfMu ? impact::kMuMax : k == 2 ? 3 : 1;
+}
+double LowestOf(int k) {
+  return k == 2 || k == impact::kChangeOfMu || k == impact::kChangeOfE ? -HighestOf(k) : 0;
+}
 
 MethodInterval Row(const Fitted& fitted, int k, const char* method, double lower, double upper,
                    double sd, int refits = 0) {
@@ -136,12 +140,14 @@ void Resample(const Fitted& fitted, std::mt19937_64& random, std::vector<Prepare
   const std::vector<PreparedEvent>& all = fitted.material.events;
   task.group.clear();
   task.log_v.clear();
+  task.order.clear();
   task.base.multiplicity.clear();
   const auto take = [&](std::size_t i, int group, int cluster) {
     events.push_back(all[i]);
     events.back().cluster = cluster;
     task.group.push_back(group);
     task.log_v.push_back(fitted.task.log_v[i]);
+    task.order.push_back(fitted.task.order[i]);
     task.base.multiplicity.push_back(1);
   };
   std::vector<std::map<int, std::vector<std::size_t>>> recordings(
@@ -295,8 +301,14 @@ IntervalComparison CompareIntervals(std::span<const EventGroup> groups, Restitut
   const MixedTask& task = *found.task;
   const MixedPoint& point = found.point;
   const MixedInformation info = InformationAt(task, point);
-  Fitted fitted{
-      material, task, point, info, false, {}, {"mu_k", CoefficientName(law), "exponent", "e_t"}};
+  const std::string e = CoefficientName(law);
+  Fitted fitted{material,
+                task,
+                point,
+                info,
+                false,
+                {},
+                {"mu_k", e, "exponent", "e_t", "change_mu_k", "change_" + e}};
   fitted.grouped = task.offset[0] || task.offset[1];
   for (int k = 0; k < kMixedDim; ++k) {
     const auto at = static_cast<std::size_t>(k);

@@ -170,6 +170,17 @@ void AddFurtherParameters(const Material& material, const MixedTask& task,
         Estimate("alpha", alpha, variance, std::min(info.dof[1], info.dof[2]), 0, kInfinity));
     if (!model.fit_exponent) fit->parameters.back().sd = std::sqrt(variance);
   }
+  if (model.fit_order) {
+    const std::string e = CoefficientName(task.base.law);
+    for (const int k : {impact::kChangeOfMu, impact::kChangeOfE}) {
+      const std::string name = "change_" + (k == impact::kChangeOfMu ? "mu_k" : e);
+      fit->parameters.push_back(
+          info.informed[static_cast<std::size_t>(k)]
+              ? Estimate(name, point.theta[k], info.covariance(k, k), info.dof[k], -kInfinity,
+                         kInfinity)
+              : Unknown(name, "no two recordings tell it", -kInfinity, kInfinity));
+    }
+  }
   if (model.fit_mu_s) {
     ParameterEstimate p =
         Unknown("mu_s", "known between critical ratios of the events", point.theta[0], kInfinity);
@@ -323,6 +334,7 @@ std::string ModelName(const CoefficientModel& model) {
   const auto add = [&](const std::string& part) { name += (name.empty() ? "" : "_") + part; };
   if (model.fit_exponent) add("speed");
   if (!model.fit_exponent && model.exponent != 0) add(fmt::format("speed{:g}", model.exponent));
+  if (model.fit_order) add("order");
   if (model.fit_mu_s) add("static");
   if (model.fit_e_t) add("tangential");
   const auto word = [](Pooling pooling) {
@@ -344,7 +356,7 @@ CoefficientModel ParseModel(const std::string& name) {
   const auto fault = [&] {
     return ConfigError(
         fmt::format("coefficient model: found '{}', allowed: constant, or speed | speedM with a "
-                    "number M, static, tangential, groups | "
+                    "number M, order, static, tangential, groups | "
                     "separate | mugroups | egroups | museparate | eseparate joined by _",
                     name));
   };
@@ -356,6 +368,8 @@ CoefficientModel ParseModel(const std::string& name) {
       const std::optional<double> exponent = ParseNumber(std::string_view(word).substr(5));
       if (!exponent || !(std::abs(*exponent) <= 3)) throw fault();
       model.exponent = *exponent;
+    } else if (word == "order") {
+      model.fit_order = true;
     } else if (word == "static") {
       model.fit_mu_s = true;
     } else if (word == "tangential") {

@@ -9,8 +9,10 @@
 // so that m = 0 is the constant and the two numbers are nearly uncorrelated. Groups (material
 // pairs, surfaces, specimens) may share a coefficient (complete pooling), have their own that know
 // nothing of each other (none), or be drawn from a population whose spread is fitted (partial): a
-// group of few events then leans on the others as far as the spread allows. Static friction may
-// exceed kinetic, and contacts that stick may spring back along the surface (e_t of ImpactModel).
+// group of few events then leans on the others as far as the spread allows. Friction and
+// restitution may change in a straight line with the order of the recordings of a group (wear,
+// warming, another day), by the amounts from the first to the last. Static friction may exceed
+// kinetic, and contacts that stick may spring back along the surface (e_t of ImpactModel).
 //
 // Models are chosen by the log predictive density of recordings left out, never by chi-square
 // alone; information criteria stand beside it. Sources: hierarchical models, Gelman and Hill
@@ -39,10 +41,12 @@ struct CoefficientModel {
   Pooling friction = Pooling::kComplete, restitution = Pooling::kComplete;
   bool fit_exponent = false;  // m is fitted
   double exponent = 0;        // m where it is not: 0 constant, 1 linear in speed
+  bool fit_order = false;     // mu and e change with the order of the recordings
   bool fit_mu_s = false;      // static friction above the kinetic one
   bool fit_e_t = false;       // tangential restitution of contacts that stick
 };
-// Name used in files: "constant", "speed" (m fitted), "speed1" (m = 1), "static", "tangential",
+// Name used in files: "constant", "speed" (m fitted), "speed1" (m = 1), "order", "static",
+// "tangential",
 // "groups" (partial pooling), "separate" (none), "mugroups", "eseparate" ..., joined by "_" in this
 // order: "speed_groups".
 std::string ModelName(const CoefficientModel& model);
@@ -63,9 +67,10 @@ struct CoefficientFit {
   std::string reason;               // why not ok
   double reference_speed = 1;       // v_0, the geometric mean of |v_n-| [m/s]
   double slowest = 0, fastest = 0;  // |v_n-| of the events used [m/s]
-  // "mu_k", the coefficient of restitution at v_0, then "exponent", "alpha", "mu_s" and "e_t" where
-  // fitted, "sd_mu_k", "sd_e" of the population where pooled partially. Of groups that are not
-  // pooled, the first two are the mean over the groups.
+  // "mu_k", the coefficient of restitution at v_0, then "exponent", "alpha", "change_mu_k",
+  // "change_e_star" (of the law's coefficient), "mu_s" and "e_t" where fitted, "sd_mu_k", "sd_e" of
+  // the population where pooled partially. Of groups that are not pooled, the first two are the
+  // mean over the groups.
   std::vector<ParameterEstimate> parameters;
   Eigen::Matrix3d covariance = Eigen::Matrix3d::Zero();  // of mu_k, e at v_0 and m
   std::vector<GroupEstimate> groups;

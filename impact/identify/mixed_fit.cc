@@ -17,7 +17,7 @@ using Eigen::Vector2d;
 constexpr double kAlone = 100;      // sd of offsets whose groups know nothing of each other
 constexpr double kMaxExponent = 3;  // |m| beyond which nothing is tried
 
-// Quadratic model of half the deviance of one group about its present (mu, e, m, e_t).
+// Quadratic model of half the deviance of one group about its present coefficients.
 struct Quadratic {
   MixedVector g = MixedVector::Zero();
   MixedMatrix H = MixedMatrix::Zero();
@@ -242,6 +242,8 @@ void Bound(const MixedTask& task, MixedPoint& point) {
   point.theta[1] = std::clamp(point.theta[1], 0.0, 1.0);
   point.theta[2] = std::clamp(point.theta[2], -kMaxExponent, kMaxExponent);
   point.theta[3] = std::clamp(point.theta[3], 0.0, 1.0);
+  point.theta[kChangeOfMu] = std::clamp(point.theta[kChangeOfMu], -kMuMax, kMuMax);
+  point.theta[kChangeOfE] = std::clamp(point.theta[kChangeOfE], -1.0, 1.0);
   for (Vector2d& u : point.offset) {
     u[0] = task.offset[0] ? std::clamp(u[0], -point.theta[0], kMuMax - point.theta[0]) : 0;
     u[1] = task.offset[1] ? std::clamp(u[1], -point.theta[1], 1 - point.theta[1]) : 0;
@@ -254,11 +256,15 @@ EventCoefficients CoefficientsOf(const MixedTask& task, std::size_t event, const
                                  const Vector2d& offset) {
   EventCoefficients c;
   c.by_local.setZero();
-  c.mu = std::max(0.0, theta[0] + offset[0]);
+  const double order = task.order[event];
+  c.mu = std::max(0.0, theta[0] + offset[0] + order * theta[kChangeOfMu]);
   c.by_local(0, 0) = 1;
-  const double loss = 1 - theta[1] - offset[1], factor = std::exp(theta[2] * task.log_v[event]);
+  c.by_local(0, kChangeOfMu) = order;
+  const double loss = 1 - theta[1] - offset[1] - order * theta[kChangeOfE],
+               factor = std::exp(theta[2] * task.log_v[event]);
   c.e = std::clamp(1 - loss * factor, 0.0, 1.0);
   c.by_local(1, 1) = factor;
+  c.by_local(1, kChangeOfE) = order * factor;
   c.by_local(1, 2) = -loss * factor * task.log_v[event];
   c.e_t = theta[3];
   c.by_local(2, 3) = 1;

@@ -21,12 +21,17 @@ Material PrepareGroups(std::span<const EventGroup> groups, const IdentifyOptions
                       groups[g].name, groups[g].body.planar ? "planar" : "in space"));
     }
     int clusters = 0;
+    const std::size_t first = material.events.size();
     for (PreparedEvent& event : PrepareEvents(groups[g].events, groups[g].body)) {
       clusters = std::max(clusters, event.cluster + 1);
       event.cluster += material.n_recordings;
       material.group.push_back(static_cast<int>(g));
       material.log_speed.push_back(std::log(-event.event->contact.v_minus_F.z()));
       material.events.push_back(std::move(event));
+    }
+    for (std::size_t i = first; i < material.events.size(); ++i) {
+      const double place = material.events[i].cluster - material.n_recordings;
+      material.order.push_back(clusters > 1 ? place / (clusters - 1) - 0.5 : 0);
     }
     material.n_recordings += clusters;
   }
@@ -48,13 +53,18 @@ MixedTask TaskOf(const Material& material, std::size_t n_groups, RestitutionLaw 
                           .shape = Shape(options, material.events.front().dim)}};
   task.group = material.group;
   for (const double v : material.log_speed) task.log_v.push_back(v - material.log_reference);
+  task.order = material.order;
   task.n_groups = static_cast<int>(n_groups);
   task.offset = {model.friction != Pooling::kComplete && n_groups > 1,
                  model.restitution != Pooling::kComplete && n_groups > 1};
   task.pooled = {model.friction != Pooling::kNone, model.restitution != Pooling::kNone};
   // What every group has of its own leaves nothing to be shared.
-  task.free = {!task.offset[0] || task.pooled[0], !task.offset[1] || task.pooled[1],
-               model.fit_exponent, model.fit_e_t};
+  task.free = {!task.offset[0] || task.pooled[0],
+               !task.offset[1] || task.pooled[1],
+               model.fit_exponent,
+               model.fit_e_t,
+               model.fit_order,
+               model.fit_order};
   return task;
 }
 
@@ -79,7 +89,8 @@ MixedPoint FitFromScratch(MixedTask& task, const CoefficientModel& model) {
     pooled = FitFrom(task.base, pooled, true, true, 1e-4);
     FitStaticFriction(task.base, pooled);
   }
-  start.theta = {pooled.mu, pooled.e, model.fit_exponent ? 0 : model.exponent, 0};
+  start.theta.setZero();
+  start.theta.head<3>() << pooled.mu, pooled.e, model.fit_exponent ? 0 : model.exponent;
   ScanOffsets(task, start);
   MixedPoint best = FitMixed(task, start);
   if (!model.fit_e_t) return best;

@@ -2,7 +2,8 @@
 // The likelihood of coefficients that vary by speed and by group, and its maximum; private to the
 // impact room.
 //
-// Event i of group g has friction mu + u_g, restitution 1 - (1 - e - w_g) (|v_n-| / v_0)^m and
+// Event i of group g, whose recording stands at o in the order of its group (-1/2 the first, 1/2
+// the last), has friction mu + u_g + a o, restitution 1 - (1 - e - w_g - b o) (|v_n-| / v_0)^m and
 // tangential restitution e_t. The offsets (u, w) of the groups are normal with variances T, which
 // are fitted by restricted maximum likelihood; the offsets are integrated out by Laplace's method
 // about their own best values. With T = 0 all groups are one, with T infinite each group stands
@@ -17,7 +18,10 @@
 
 namespace impactlab::impact {
 
-inline constexpr int kMixedDim = 4;  // mu, e at the reference speed, m, e_t
+// mu, e at the reference speed and in the middle of the order, m, e_t, and what mu and e gain from
+// the first recording of a group to its last
+inline constexpr int kMixedDim = 6;
+inline constexpr int kChangeOfMu = 4, kChangeOfE = 5;
 using MixedVector = Eigen::Matrix<double, kMixedDim, 1>;
 using MixedMatrix = Eigen::Matrix<double, kMixedDim, kMixedDim>;
 // Derivative of one event's impulse residual.
@@ -27,18 +31,19 @@ struct MixedTask {
   FitTask base;                 // events of all groups, their multiplicities, law and scatter
   std::vector<int> group{};     // of each event
   std::vector<double> log_v{};  // log(|v_n-| / v_0) of each event
+  std::vector<double> order{};  // place of each event's recording in its group, -1/2 to 1/2
   int n_groups = 1;
-  std::array<bool, kMixedDim> free{true, true, false, false};  // coefficients that all groups share
-  std::array<bool, 2> offset{false, false};                    // mu, e differ from group to group
+  std::array<bool, kMixedDim> free{true, true};  // coefficients that all groups share
+  std::array<bool, 2> offset{false, false};      // mu, e differ from group to group
   // their variance is fitted; false: the groups know nothing of each other
   std::array<bool, 2> pooled{true, true};
 };
 
 struct MixedPoint {
-  MixedVector theta{0.2, 0.5, 0, 0};    // mu, e, m, e_t
-  std::vector<Eigen::Vector2d> offset;  // of each group
-  Eigen::Vector2d T{0, 0};              // variances of the offsets between groups
-  std::vector<double> log_s;            // scatter, see FitPoint
+  MixedVector theta{0.2, 0.5, 0.0, 0.0, 0.0, 0.0};  // in the order of kMixedDim
+  std::vector<Eigen::Vector2d> offset;              // of each group
+  Eigen::Vector2d T{0, 0};                          // variances of the offsets between groups
+  std::vector<double> log_s;                        // scatter, see FitPoint
   std::vector<EventAt> at;
   std::vector<Mat> S;
   double conditional = 0;  // half of -2 log L of the impulses given the offsets
@@ -49,7 +54,7 @@ struct MixedPoint {
 // Coefficients of one event.
 struct EventCoefficients {
   double mu = 0, e = 0, e_t = 0;
-  // derivative of (mu, e, e_t) by (mu, e, m, e_t) of its group
+  // derivative of (mu, e, e_t) by the coefficients of its group
   Eigen::Matrix<double, 3, kMixedDim> by_local;
 };
 EventCoefficients CoefficientsOf(const MixedTask& task, std::size_t event, const MixedVector& theta,
@@ -74,7 +79,7 @@ struct MixedInformation {
   MixedVector variance_ratio = MixedVector::Ones();  // of that over that of the curvature alone
   MixedVector dof = MixedVector::Constant(1);        // of Student's quantile
   std::array<bool, kMixedDim> informed{};
-  std::vector<MixedMatrix> local;  // covariance of (mu, e, m, e_t) of each group
+  std::vector<MixedMatrix> local;  // covariance of each group's coefficients
   // how much of its mu, e a group knows by its own events, 0 to 1
   std::vector<std::array<double, 2>> own_share;
   // effective number of coefficients, offsets included

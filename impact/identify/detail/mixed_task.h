@@ -16,6 +16,7 @@ struct Material {
   std::vector<PreparedEvent> events;
   std::vector<int> group;
   std::vector<double> log_speed;  // log |v_n-|
+  std::vector<double> order;      // place of the recording in its group, -1/2 to 1/2
   int n_recordings = 0;
   double log_reference = 0;
   double couple_cost = 0;  // half of -2 log L of the couples

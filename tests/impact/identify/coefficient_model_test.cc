@@ -161,6 +161,78 @@ TEST(CoefficientModel, CrossValidationChoosesTheModelOfTheTruth) {
   EXPECT_EQ(grouped, "groups");
 }
 
+// Drops of one square in the order they were recorded, friction and restitution changing by so much
+// from the first to the last.
+std::vector<EventGroup> InOrder(int n, double change_mu, double change_e, std::uint64_t seed) {
+  std::mt19937_64 random(seed);
+  EventGroup group{"all", twin::Square(), {}};
+  for (int k = 0; k < n; ++k) {
+    const double place = static_cast<double>(k) / (n - 1) - 0.5;
+    const twin::Options options{.n = 1,
+                                .mu = 0.2 + change_mu * place,
+                                .e = 0.5 + change_e * place,
+                                .sd_t = 0.02,
+                                .sd_n = 0.02,
+                                .sd_c = 0.02};
+    for (ImpactEvent event : twin::Experiment(group.body, options, random)) {
+      event.recording = "drop_" + std::to_string(k);
+      group.events.push_back(event);
+    }
+  }
+  return {group};
+}
+
+// Wear, warming, another day: what changes with the order of the recordings is found with its
+// interval, chosen where it is there and not chosen where it is not.
+TEST(CoefficientModel, ChangesWithTheOrderOfRecordingsAreFoundAndChosen) {
+  const CoefficientModel order{.fit_order = true};
+  struct Truth {
+    double mu, e;
+  };
+  int covered_mu = 0, covered_e = 0, chosen_falsely = 0;
+  constexpr int kRepeats = 20;
+  for (int k = 0; k < kRepeats; ++k) {
+    const auto seed = static_cast<std::uint64_t>(300 + k);
+    const Truth truth = k % 2 == 0 ? Truth{0.06, 0.05} : Truth{0, 0};
+    const CoefficientFit fit = Fit(InOrder(60, truth.mu, truth.e, seed), order);
+    ASSERT_TRUE(fit.ok);
+    const ParameterEstimate &mu = *fit.Find("change_mu_k"), &e = *fit.Find("change_e_star");
+    EXPECT_NEAR(mu.value, truth.mu, 5 * mu.sd);
+    EXPECT_NEAR(e.value, truth.e, 5 * e.sd);
+    EXPECT_LT(e.sd, 0.02);
+    covered_mu += mu.lower95 <= truth.mu && truth.mu <= mu.upper95;
+    covered_e += e.lower95 <= truth.e && truth.e <= e.upper95;
+    EXPECT_NEAR(fit.parameters[1].value, 0.5, 5 * fit.parameters[1].sd);
+  }
+  EXPECT_GE(covered_mu, 16);  // below it one time in a thousand
+  EXPECT_GE(covered_e, 16);
+  for (int k = 0; k < kRepeats; ++k) {
+    const bool changes = k % 4 == 0;
+    for (const ModelScore& score :
+         CompareModels(InOrder(60, 0, changes ? 0.08 : 0, static_cast<std::uint64_t>(400 + k)),
+                       RestitutionLaw::kEnergetic, std::vector{kConstant, order}, 5, kGaussian)) {
+      if (!score.chosen) continue;
+      const bool named = ModelName(score.fit.model) == "order";
+      if (changes) EXPECT_TRUE(named) << k;
+      chosen_falsely += named && !changes;
+    }
+  }
+  EXPECT_LE(chosen_falsely, 5);  // of 15, where one in ten is expected
+}
+
+// One recording has no order.
+TEST(CoefficientModel, ChangeWithOrderIsNotKnownFromOneRecording) {
+  std::vector<EventGroup> groups = InOrder(12, 0, 0, 5);
+  for (std::size_t i = 0; i < groups[0].events.size(); ++i) {
+    groups[0].events[i].recording = "long";
+    groups[0].events[i].impact = static_cast<int>(i);
+  }
+  const CoefficientFit fit = Fit(groups, {.fit_order = true});
+  ASSERT_TRUE(fit.ok);
+  EXPECT_FALSE(fit.Find("change_mu_k")->identifiable);
+  EXPECT_FALSE(fit.Find("change_e_star")->identifiable);
+}
+
 // A ball that grips and springs back: e_t is found beside mu and e, chosen where it is there, and
 // not known where nothing sticks.
 TEST(CoefficientModel, TangentialRestitutionIsFoundAndChosen) {
@@ -200,9 +272,9 @@ TEST(CoefficientModel, TangentialRestitutionIsFoundAndChosen) {
 }
 
 TEST(CoefficientModel, NamesReadBack) {
-  for (const char* name : {"constant", "speed", "speed1", "speed0.25", "static", "tangential",
-                           "static_tangential_groups", "groups", "separate", "speed_groups",
-                           "mugroups_eseparate", "speed_static_egroups"}) {
+  for (const char* name : {"constant", "speed", "speed1", "speed0.25", "order", "speed_order",
+                           "static", "tangential", "static_tangential_groups", "groups", "separate",
+                           "speed_groups", "mugroups_eseparate", "speed_static_egroups"}) {
     EXPECT_EQ(ModelName(ParseModel(name)), name);
   }
   for (const char* name : {"", "sped", "speed_speed", "groups_speed", "speed99", "speednan",
