@@ -255,7 +255,7 @@ LawFit ToLaw(const Place& place) {
   LawFit fit;
   fit.law = place["law"].Choice(RestitutionLawWords());
   const std::vector<std::string> known = {"mu_k", CoefficientName(*RestitutionLawOf(fit.law)),
-                                          "mu_s"};
+                                          "e_t", "mu_s"};
   // Covariances and influences are read by position: their order is that of the parameters.
   std::size_t next = 0;
   for (const auto& [name, entry] : place["parameters"].Entries(true)) {
@@ -270,6 +270,8 @@ LawFit ToLaw(const Place& place) {
     else if (at == 1)
       fit.e = std::move(parameter);
     else if (at == 2)
+      fit.e_t = std::move(parameter);
+    else if (at == 3)
       fit.mu_s = std::move(parameter);
   }
   const std::size_t n = ListParameters(std::as_const(fit)).size();
@@ -320,6 +322,7 @@ std::vector<std::reference_wrapper<Estimate>> Estimated(Fit& fit) {
   std::vector<std::reference_wrapper<Estimate>> parameters;
   if (!fit.mu_k.name.empty()) parameters.push_back(fit.mu_k);
   if (!fit.e.name.empty()) parameters.push_back(fit.e);
+  if (fit.e_t) parameters.push_back(*fit.e_t);
   if (fit.mu_s) parameters.push_back(*fit.mu_s);
   return parameters;
 }

@@ -11,7 +11,7 @@
 namespace impactlab {
 
 struct ParameterEstimate {
-  std::string name;  // "mu_k", "mu_s", "e_star", "e_n", "e_p"; empty: not estimated
+  std::string name;  // "mu_k", "mu_s", "e_star", "e_n", "e_p", "e_t"; empty: not estimated
   double value = std::numeric_limits<double>::quiet_NaN();
   // total: measurement noise and event-to-event discrepancy
   double sd = std::numeric_limits<double>::quiet_NaN();
@@ -36,17 +36,20 @@ struct Discrepancy {
 struct EventInfluence {
   std::string recording;
   int impact = 0;
-  // change of each parameter when this event is left out, in its total sd; mu_k, e, then mu_s
+  // change of each parameter when this event is left out, in its total sd; in the order of
+  // ListParameters
   std::vector<double> shift;
   double weight = 1;  // weight in a Student-t or contamination fit, 1 for Gaussian
 };
 
 // Coefficients of one law fitted to all accepted events. Rows of the covariances, shifts of the
-// influences and `sd_bootstrap` stand in the order of ListParameters: mu_k, e, then mu_s.
+// influences and `sd_bootstrap` stand in the order of ListParameters: mu_k, e, e_t, mu_s.
 struct LawFit {
   std::string law;         // its word, data/files/restitution_law.h
   ParameterEstimate mu_k;  // kinetic friction; without a name where it was not estimated
   ParameterEstimate e;     // restitution, named by the law; likewise
+  // tangential restitution, where contacts were found to spring back
+  std::optional<ParameterEstimate> e_t;
   std::optional<ParameterEstimate> mu_s;  // static friction, where it was fitted
   Eigen::MatrixXd covariance;             // of the parameters, total
   Eigen::MatrixXd covariance_noise_only;
@@ -65,7 +68,7 @@ struct LawFit {
   bool fitted() const { return !mu_k.name.empty() && !e.name.empty(); }
 };
 
-// The parameters that were estimated, in the order of tables and covariances: mu_k, e, mu_s.
+// The parameters that were estimated, in the order of tables and covariances: mu_k, e, e_t, mu_s.
 std::vector<std::reference_wrapper<const ParameterEstimate>> ListParameters(const LawFit& fit);
 std::vector<std::reference_wrapper<ParameterEstimate>> ListParameters(LawFit& fit);
 

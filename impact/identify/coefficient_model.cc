@@ -327,6 +327,36 @@ std::vector<double> CrossValidate(const Material& material, const MixedTask& tas
   return density;
 }
 
+// Which models may be chosen by what the options say of tangential restitution; all where none is
+// left.
+std::vector<bool> Choosable(std::span<const CoefficientModel> models, TangentialFit tangential) {
+  std::vector<bool> out;
+  for (const CoefficientModel& model : models)
+    out.push_back(tangential == TangentialFit::kWhereNeeded ||
+                  model.fit_e_t == (tangential == TangentialFit::kAlways));
+  if (std::find(out.begin(), out.end(), true) == out.end()) out.assign(models.size(), true);
+  return out;
+}
+
+// One sentence on a model beside the one that was chosen.
+std::string VerdictOn(const ModelScore& score, bool chosen, bool best, bool choosable) {
+  if (!choosable)
+    return fmt::format(
+        "left aside, {:+.1f} +- {:.1f} in log density: {}", -score.behind, score.sd_behind,
+        score.fit.model.fit_e_t ? "that contacts spring back is not beyond chance in the fit of all"
+                                : "contacts spring back, and it has no e_t");
+  if (chosen)
+    return best ? "predicts recordings left out best"
+                : "the simplest that predicts no worse than the best within its standard error";
+  if (best)
+    return "predicts best, but by less than the standard error of the difference to a simpler one";
+  if (score.behind > 2 * score.sd_behind)
+    return fmt::format("predicts worse by {:.1f} +- {:.1f} in log density", score.behind,
+                       score.sd_behind);
+  return fmt::format("cannot be told from the best ({:.1f} +- {:.1f} behind)", score.behind,
+                     score.sd_behind);
+}
+
 }  // namespace
 
 std::string ModelName(const CoefficientModel& model) {
@@ -410,8 +440,11 @@ std::vector<ModelScore> CompareModels(std::span<const EventGroup> groups, Restit
                                       const IdentifyOptions& as_asked) {
   std::vector<ModelScore> scores;
   if (models.empty()) return scores;
+  const std::vector<bool> choosable = Choosable(models, as_asked.tangential);
+  const auto lead = static_cast<std::size_t>(std::find(choosable.begin(), choosable.end(), true) -
+                                             choosable.begin());
   // One likelihood for all models: their densities are compared.
-  const impact::MixedFit first = impact::FitMixedModel(groups, law, models.front(), as_asked);
+  const impact::MixedFit first = impact::FitMixedModel(groups, law, models[lead], as_asked);
   if (!first.task) return scores;
   const IdentifyOptions& options = first.options;
   const Material& material = *first.material;
@@ -420,8 +453,8 @@ std::vector<ModelScore> CompareModels(std::span<const EventGroup> groups, Restit
   std::vector<std::vector<double>> density;
   for (std::size_t k = 0; k < models.size(); ++k) {
     MixedTask task =
-        k == 0 ? *first.task : TaskOf(material, groups.size(), law, models[k], options);
-    const MixedPoint point = k == 0 ? first.point : FitFromScratch(task, models[k]);
+        k == lead ? *first.task : TaskOf(material, groups.size(), law, models[k], options);
+    const MixedPoint point = k == lead ? first.point : FitFromScratch(task, models[k]);
     ModelScore score;
     score.fit = Report(groups, material, task, models[k], point);
     score.folds = folds;
@@ -435,9 +468,9 @@ std::vector<ModelScore> CompareModels(std::span<const EventGroup> groups, Restit
     score.sd_elpd = n > 1 ? std::sqrt(n) * StandardDeviation(density.back()) : kInfinity;
     scores.push_back(std::move(score));
   }
-  const auto better = [](const ModelScore& a, const ModelScore& b) { return a.elpd < b.elpd; };
-  const auto best = static_cast<std::size_t>(
-      std::max_element(scores.begin(), scores.end(), better) - scores.begin());
+  std::size_t best = lead;
+  for (std::size_t k = 0; k < scores.size(); ++k)
+    if (choosable[k] && scores[k].elpd > scores[best].elpd) best = k;
   const auto least = [&](auto value) {
     double low = kInfinity;
     for (const ModelScore& s : scores) low = std::min(low, s.fit.ok ? value(s) : kInfinity);
@@ -457,27 +490,13 @@ std::vector<ModelScore> CompareModels(std::span<const EventGroup> groups, Restit
     score.delta_aic = score.fit.aic - aic;
     score.delta_bic = score.fit.bic - bic;
     const bool close = score.behind <= score.sd_behind || k == best;
-    if (score.fit.ok && close && score.fit.parameters_used < scores[chosen].fit.parameters_used)
+    if (choosable[k] && score.fit.ok && close &&
+        score.fit.parameters_used < scores[chosen].fit.parameters_used)
       chosen = k;
   }
   scores[chosen].chosen = true;
-  for (std::size_t k = 0; k < scores.size(); ++k) {
-    ModelScore& score = scores[k];
-    if (k == chosen) {
-      score.verdict =
-          k == best ? "predicts recordings left out best"
-                    : "the simplest that predicts no worse than the best within its standard error";
-    } else if (k == best) {
-      score.verdict =
-          "predicts best, but by less than the standard error of the difference to a simpler one";
-    } else if (score.behind > 2 * score.sd_behind) {
-      score.verdict = fmt::format("predicts worse by {:.1f} +- {:.1f} in log density", score.behind,
-                                  score.sd_behind);
-    } else {
-      score.verdict = fmt::format("cannot be told from the best ({:.1f} +- {:.1f} behind)",
-                                  score.behind, score.sd_behind);
-    }
-  }
+  for (std::size_t k = 0; k < scores.size(); ++k)
+    scores[k].verdict = VerdictOn(scores[k], k == chosen, k == best, choosable[k]);
   return scores;
 }
 

@@ -103,7 +103,8 @@ struct ModelScore {
 
 // Fits and cross-validates the models over `folds` of whole recordings (dealt in each group by
 // `seed`). Chosen is the one of fewest parameters that is not behind the best by more than its
-// standard error. A fold that leaves a group without events predicts it from the population.
+// standard error; of those with e_t alone where the options always fit it, of those without alone
+// where they never do. A fold that leaves a group without events predicts it from the population.
 std::vector<ModelScore> CompareModels(std::span<const EventGroup> groups, RestitutionLaw law,
                                       std::span<const CoefficientModel> models, int folds,
                                       const IdentifyOptions& options = {});

@@ -16,6 +16,7 @@
 #include "data/statistics/statistics.h"
 #include "impact/identify/detail/law_fit.h"
 #include "impact/identify/detail/profile_interval.h"
+#include "impact/identify/detail/spring_back.h"
 
 namespace impactlab {
 namespace {
@@ -130,9 +131,21 @@ void JudgeFriction(Profile& profile, const impact::ProfileInterval& interval, co
   }
 }
 
+// Restitution from its profile.
+void JudgeRestitution(const impact::ProfileInterval& interval, ParameterEstimate& e) {
+  e.lower95 = interval.lower;
+  e.upper95 = interval.upper;
+  e.identifiable = !(interval.lower_open && interval.upper_open);
+  e.reason = !e.identifiable       ? "every coefficient agrees with the data"
+             : interval.lower_open ? "agrees with zero: bounded above only"
+             : interval.upper_open ? "agrees with one: bounded below only"
+                                   : "";
+}
+
 // Values, intervals and verdicts. `best` moves where the profiles meet a deeper valley than the
 // starts did; then they begin again from there.
-void SetIntervals(FitTask task, FitPoint& best, ParameterEstimate& mu, ParameterEstimate& e) {
+void SetIntervals(FitTask task, FitPoint& best, LawFit& fit) {
+  ParameterEstimate &mu = fit.mu_k, &e = fit.e;
   std::vector<double> levels = impact::kMuLevels;
   levels.push_back(impact::kMuMax);
   constexpr int kAttempts = 4;
@@ -163,13 +176,13 @@ void SetIntervals(FitTask task, FitPoint& best, ParameterEstimate& mu, Parameter
     mu.value = best.mu;
     e.value = best.e;
     JudgeFriction(mu_profile, mu_interval, best, mu_threshold, mu);
-    e.lower95 = e_interval.lower;
-    e.upper95 = e_interval.upper;
-    e.identifiable = !(e_interval.lower_open && e_interval.upper_open);
-    e.reason = !e.identifiable         ? "every coefficient agrees with the data"
-               : e_interval.lower_open ? "agrees with zero: bounded above only"
-               : e_interval.upper_open ? "agrees with one: bounded below only"
-                                       : "";
+    JudgeRestitution(e_interval, e);
+    if (!task.free_e_t) return;
+    Profile e_t_profile(task, best, 2);
+    JudgeRestitution(
+        impact::FindInterval([&](double e_t) { return e_t_profile.Calibrated(e_t, info); },
+                             best.e_t, 0, 1, step(2), impact::IntervalThreshold(info, 2), {}),
+        *fit.e_t);
     return;
   }
 }
@@ -190,13 +203,14 @@ void FillGrid(const FitTask& task, const FitPoint& best, int points, LawFit& fit
   }
   for (int i = 0; i < points; ++i) {
     for (int j = 0; j < points; ++j) {
-      const FitPoint point = EvaluateAt(task, fit.grid_mu[i], fit.grid_e[j], best.log_s);
+      const FitPoint point =
+          EvaluateAt(task, fit.grid_mu[i], fit.grid_e[j], best.log_s, true, best.e_t);
       fit.grid_deviance(i, j) = std::max(0.0, 2 * (point.cost - best.cost));
     }
   }
 }
 
-// Static friction as the third parameter: all that impacts can tell is between which two critical
+// Static friction as the last parameter: all that impacts can tell is between which two critical
 // ratios it lies.
 void AddStaticFriction(const std::vector<StaticLevel>& levels, double mu_k, LawFit& fit) {
   ParameterEstimate mu_s;
@@ -227,9 +241,10 @@ void AddStaticFriction(const std::vector<StaticLevel>& levels, double mu_k, LawF
   }
   fit.mu_s = mu_s;
   for (Eigen::MatrixXd* covariance : {&fit.covariance, &fit.covariance_noise_only}) {
-    const Eigen::MatrixXd two = *covariance;
-    covariance->setConstant(3, 3, kNaN);
-    covariance->topLeftCorner(2, 2) = two;
+    const Eigen::MatrixXd others = *covariance;
+    const Eigen::Index n = others.rows();
+    covariance->setConstant(n + 1, n + 1, kNaN);
+    covariance->topLeftCorner(n, n) = others;
   }
   for (EventInfluence& influence : fit.influence) influence.shift.push_back(0);
   if (!fit.sd_bootstrap.empty()) fit.sd_bootstrap.push_back(kNaN);
@@ -245,9 +260,9 @@ struct LikelihoodFit {
   double cost() const { return optimum.best.ok ? optimum.best.cost + couple_cost : kInfinity; }
 };
 
-std::unique_ptr<LikelihoodFit> FitUnderLikelihood(std::vector<PreparedEvent> prepared,
-                                                  const ImpactModel& start,
-                                                  const IdentifyOptions& options, bool scan) {
+// Couples fitted, the task made; nothing else yet.
+std::unique_ptr<LikelihoodFit> PrepareFit(std::vector<PreparedEvent> prepared, RestitutionLaw law,
+                                          const IdentifyOptions& options) {
   auto attempt = std::make_unique<LikelihoodFit>();
   attempt->prepared = std::move(prepared);
   const int n = static_cast<int>(attempt->prepared.size());
@@ -256,10 +271,17 @@ std::unique_ptr<LikelihoodFit> FitUnderLikelihood(std::vector<PreparedEvent> pre
   attempt->task.emplace(
       FitTask{.events = &attempt->prepared,
               .multiplicity = std::vector<double>(static_cast<std::size_t>(n), 1.0),
-              .law = start.law,
+              .law = law,
               .fit_discrepancy = options.fit_discrepancy && n > 1,
               .n_groups = impact::ScatterGroups(n),
               .shape = impact::Shape(options, attempt->prepared.front().dim)});
+  return attempt;
+}
+
+std::unique_ptr<LikelihoodFit> FitUnderLikelihood(std::vector<PreparedEvent> prepared,
+                                                  const ImpactModel& start,
+                                                  const IdentifyOptions& options, bool scan) {
+  auto attempt = PrepareFit(std::move(prepared), start.law, options);
   attempt->optimum = FitBest(*attempt->task, start, scan);
   return attempt;
 }
@@ -290,6 +312,73 @@ std::unique_ptr<LikelihoodFit> FitLikeliest(const std::vector<PreparedEvent>& pr
   return light;
 }
 
+// The fit with tangential restitution beside `without`, where it is asked for or needed; nothing
+// where it is not. It chooses among the likelihoods that were asked for by itself, since what
+// springs back gives a fit without e_t heavy tails. `options` then names its own.
+std::unique_ptr<LikelihoodFit> FitTangential(const std::vector<PreparedEvent>& prepared,
+                                             const ImpactModel& start, const LikelihoodFit& without,
+                                             const IdentifyOptions& as_asked,
+                                             IdentifyOptions* options) {
+  const bool always = as_asked.tangential == TangentialFit::kAlways;
+  const bool tried = as_asked.tangential == TangentialFit::kWhereNeeded && as_asked.intervals &&
+                     prepared.size() >= 3 &&
+                     impact::MaySpringBack(prepared, without.optimum.best.mu);
+  if (!always && !tried) return nullptr;
+  std::vector<Likelihood> likelihoods{options->likelihood};
+  if (as_asked.likelihood == Likelihood::kAdaptive && prepared.size() >= impact::kLeastForTails)
+    likelihoods = {Likelihood::kStudentT, Likelihood::kGaussian};
+  FitPoint from = without.optimum.best;
+  if (!as_asked.intervals) from.mu = start.mu_k, from.e = start.e;
+  from.e_t = start.e_t;
+  std::unique_ptr<LikelihoodFit> best;
+  for (const Likelihood likelihood : likelihoods) {
+    IdentifyOptions with = *options;
+    with.likelihood = likelihood;
+    auto attempt = PrepareFit(prepared, start.law, with);
+    attempt->task->free_e_t = true;
+    // The second likelihood goes on from where the first ended.
+    const bool scan = as_asked.intervals && !best;
+    attempt->optimum = impact::FitSpringBack(*attempt->task, from, scan);
+    if (best && !(attempt->cost() < best->cost())) continue;
+    if (attempt->optimum.best.ok) from = attempt->optimum.best;
+    if (best) {
+      attempt->optimum.starts = best->optimum.starts;
+      attempt->optimum.agreeing = best->optimum.agreeing;
+    }
+    best = std::move(attempt);
+    *options = with;
+  }
+  const double gain = 2 * (without.cost() - best->cost());
+  if (best->optimum.best.ok &&
+      (always || impact::SpringsBack(*best->task, best->optimum.best, gain)))
+    return best;
+  return nullptr;
+}
+
+// The cone of the friction that was found, held against what was measured.
+void JudgeCone(const FitTask& task, const FitPoint& best, ParameterEstimate& mu) {
+  if (!mu.identifiable) return;
+  const impact::ConeTest test = impact::HoldConeAgainst(task, best, mu.upper95);
+  if (!test.contradicts) return;
+  NotIdentifiable(mu,
+                  fmt::format("the impulses contradict every mu_k: of {} impacts {} lie beyond the "
+                              "cone of [{:.3g}, {:.3g}] by more than their uncertainty, with |J_t| "
+                              "/ J_n up to {:.3g}, which {}",
+                              test.n, test.beyond, mu.lower95, mu.upper95, test.highest,
+                              task.free_e_t ? "contacts that spring back explain only in part"
+                                            : "contacts that spring back (e_t) do not explain"),
+                  kInfinity);
+}
+
+// Tangential restitution: its value, and whether any event tells it.
+void JudgeTangential(const FitPoint& best, const Information& info, bool intervals,
+                     ParameterEstimate& e_t) {
+  e_t.value = best.e_t;
+  if (!intervals) e_t.identifiable = true;
+  if (info.informed[2]) return;
+  NotIdentifiable(e_t, "no event sticks with slip before", 1);
+}
+
 // Coefficients of a single event: its scatter is not known.
 void ForgetIntervals(LawFit& fit) {
   for (ParameterEstimate* p : {&fit.mu_k, &fit.e}) {
@@ -305,15 +394,17 @@ void ForgetIntervals(LawFit& fit) {
 // Widens the covariance of the curvature where noise or intervals say more than it does, and sets
 // the standard deviations.
 void SetDeviations(const Information& info, bool intervals, LawFit& fit) {
-  const std::array<ParameterEstimate*, 2> pair{&fit.mu_k, &fit.e};
-  for (int k = 0; k < 2; ++k) {
+  std::vector<ParameterEstimate*> each{&fit.mu_k, &fit.e};
+  if (fit.e_t) each.push_back(&*fit.e_t);
+  const int n = static_cast<int>(each.size());
+  for (int k = 0; k < n; ++k) {
     const double variance = fit.covariance(k, k);
     if (!(variance > 0)) continue;
     // By chance the few impacts may agree better than their noise allows.
     double ratio = std::sqrt(std::max(1.0, fit.covariance_noise_only(k, k) / variance));
     // Where the cost has kinks beside the optimum its curvature there says too much; the interval
     // takes them in. One-sided intervals do not tell a width.
-    const ParameterEstimate& p = *pair[k];
+    const ParameterEstimate& p = *each[k];
     const bool two_sided =
         intervals && p.identifiable && p.lower95 > 0 && p.upper95 < (k == 0 ? impact::kMuMax : 1.0);
     if (two_sided)
@@ -322,26 +413,26 @@ void SetDeviations(const Information& info, bool intervals, LawFit& fit) {
     fit.covariance.row(k) *= ratio;
     fit.covariance.col(k) *= ratio;
   }
-  for (int k = 0; k < 2; ++k) {
-    if (std::isnan(pair[k]->value) || !info.informed[k]) {
+  for (int k = 0; k < n; ++k) {
+    if (std::isnan(each[k]->value) || !info.informed[k]) {
       fit.covariance.row(k).setConstant(kNaN);
       fit.covariance.col(k).setConstant(kNaN);
       fit.covariance_noise_only.row(k).setConstant(kNaN);
       fit.covariance_noise_only.col(k).setConstant(kNaN);
     }
-    pair[k]->sd = std::sqrt(fit.covariance(k, k));
-    pair[k]->sd_noise_only = std::sqrt(fit.covariance_noise_only(k, k));
+    each[k]->sd = std::sqrt(fit.covariance(k, k));
+    each[k]->sd_noise_only = std::sqrt(fit.covariance_noise_only(k, k));
   }
 }
 
 void AddInfluence(const FitTask& task, const FitPoint& best, const Information& info, LawFit& fit) {
   const std::vector<PreparedEvent>& prepared = *task.events;
   for (std::size_t i = 0; i < prepared.size(); ++i) {
-    const Eigen::Vector2d shift = impact::LeaveOneOut(info, static_cast<int>(i));
+    const Eigen::VectorXd shift = impact::LeaveOneOut(info, static_cast<int>(i));
     EventInfluence influence{prepared[i].event->recording, prepared[i].event->impact, {}, 1};
     influence.weight = task.shape(best.at[i].r.dot(best.S[i].llt().solve(best.at[i].r)))[1];
-    for (int k = 0; k < 2; ++k) {
-      const double sd = (k == 0 ? fit.mu_k : fit.e).sd;
+    for (int k = 0; k < shift.size(); ++k) {
+      const double sd = (k == 0 ? fit.mu_k : k == 1 ? fit.e : *fit.e_t).sd;
       influence.shift.push_back(sd > 0 ? shift[k] / sd : 0);
     }
     fit.influence.push_back(std::move(influence));
@@ -354,6 +445,7 @@ IdentifyOptions WithLikelihoodOf(const LawFit& fit, IdentifyOptions options) {
   for (const Likelihood likelihood :
        {Likelihood::kGaussian, Likelihood::kStudentT, Likelihood::kContamination})
     if (fit.likelihood == LikelihoodName(likelihood)) options.likelihood = likelihood;
+  options.tangential = fit.e_t ? TangentialFit::kAlways : TangentialFit::kNever;
   return options;
 }
 
@@ -376,7 +468,17 @@ LawFit Identify(std::span<const ImpactEvent> events, const Body& body, ImpactMod
     NotIdentifiable(e, "no accepted event approaches the surface", 1);
     return fit;
   }
-  const std::unique_ptr<LikelihoodFit> attempt = FitLikeliest(all, start, &options);
+  std::unique_ptr<LikelihoodFit> attempt = FitLikeliest(all, start, &options);
+  if (attempt->optimum.best.ok) {
+    IdentifyOptions with = options;
+    if (auto tangential = FitTangential(all, start, *attempt, as_asked, &with)) {
+      attempt = std::move(tangential);
+      options = with;
+      fit.e_t.emplace().name = "e_t";
+      fit.e_t->upper95 = 1;
+      fit.covariance = fit.covariance_noise_only = Eigen::Matrix3d::Constant(kNaN);
+    }
+  }
   fit.likelihood = LikelihoodName(options.likelihood);
   const std::vector<PreparedEvent>& prepared = attempt->prepared;
   FitTask& task = *attempt->task;
@@ -394,12 +496,14 @@ LawFit Identify(std::span<const ImpactEvent> events, const Body& body, ImpactMod
   std::vector<StaticLevel> static_levels;
   if (options.fit_mu_s) static_levels = impact::FitStaticFriction(task, best);
   if (options.intervals) {
-    SetIntervals(task, best, mu, e);
+    SetIntervals(task, best, fit);
   } else {
     mu.value = best.mu;
     e.value = best.e;
   }
   const Information info = InformationAt(task, best);
+  if (fit.e_t) JudgeTangential(best, info, options.intervals, *fit.e_t);
+  if (options.intervals && n > 1) JudgeCone(task, best, mu);
   if (!options.intervals) {
     mu.identifiable = info.informed[0];
     e.identifiable = info.informed[1];
@@ -410,7 +514,7 @@ LawFit Identify(std::span<const ImpactEvent> events, const Body& body, ImpactMod
   SetDeviations(info, options.intervals, fit);
   if (options.fit_discrepancy && n > 1) fit.discrepancy = ScatterOf(prepared, best);
   fit.loglik = -(best.cost + attempt->couple_cost);
-  fit.dof = n * (prepared.front().dim + prepared.front().dim_c) - 2 -
+  fit.dof = n * (prepared.front().dim + prepared.front().dim_c) - (fit.e_t ? 3 : 2) -
             (task.fit_discrepancy ? (task.n_groups + 1) : 0);
   if (options.influence) AddInfluence(task, best, info, fit);
   if (options.bootstrap > 1) {

@@ -33,6 +33,11 @@ namespace impactlab {
 // tails would pass for scatter that is not there.
 enum class Likelihood { kGaussian, kStudentT, kContamination, kAdaptive };
 
+// Whether tangential restitution e_t of contacts that stick (ImpactModel) is fitted beside mu and
+// e. kWhereNeeded: where impulses lie beyond the cone of the friction fitted without it, or slip is
+// reversed, and the likelihood gains by more than chance; not without `intervals`.
+enum class TangentialFit { kNever, kWhereNeeded, kAlways };
+
 struct IdentifyOptions {
   Likelihood likelihood = Likelihood::kAdaptive;
   double student_dof = 4;           // degrees of freedom of the Student-t
@@ -40,7 +45,8 @@ struct IdentifyOptions {
   double contamination_scale = 10;  // their sd relative to the ordinary events
   bool fit_discrepancy = true;      // false: pixel noise alone explains the scatter
   bool fit_mu_s = false;            // false: mu_s = mu_k
-  int bootstrap = 0;                // resamples over recordings; 0 leaves sd_bootstrap empty
+  TangentialFit tangential = TangentialFit::kWhereNeeded;
+  int bootstrap = 0;  // resamples over recordings; 0 leaves sd_bootstrap empty
   // false: values, covariance and discrepancy only (refits of a cross-validation)
   bool intervals = true;
   bool influence = true;
@@ -53,20 +59,22 @@ struct IdentifyOptions {
 // further ones. Only accepted events are used; those with a value that is not finite, or that do
 // not approach the surface, are left out. Never throws because of what the data are: a coefficient
 // they do not determine has `identifiable` false and a reason, and value NaN where no value is
-// better than another (ModelOf still gives a usable model). `fit_mu_s` appends "mu_s", known only
-// to lie between critical ratios of the events. Without `intervals` only `start` is descended from,
-// and `sd` ignores kinks beside the optimum. `discrepancy` is the sd of ordinary events, wild ones
-// bounded. `loglik` is the density of the wrench in units of each event's own momentum: comparable
-// between laws and likelihoods for the same events. `likelihood` of the fit is the one that was
-// used.
+// better than another (ModelOf still gives a usable model). So is friction whose cone the measured
+// impulses contradict (more of them beyond it than noise and scatter allow), with e_t or without.
+// `fit_mu_s` appends "mu_s", known only to lie between critical ratios of the events. Without
+// `intervals` only `start` is descended from, and `sd` ignores kinks beside the optimum.
+// `discrepancy` is the sd of ordinary events, wild ones bounded. `loglik` is the density of the
+// wrench in units of each event's own momentum: comparable between laws and likelihoods for the
+// same events. `likelihood` of the fit is the one that was used.
 LawFit Identify(std::span<const ImpactEvent> events, const Body& body, ImpactModel start,
                 const IdentifyOptions& options = {});
 
-// `options` with the likelihood that `fit` came to: for fits that are compared with it.
+// `options` with the likelihood that `fit` came to, and with e_t where it has one: for fits that
+// are compared with it.
 IdentifyOptions WithLikelihoodOf(const LawFit& fit, IdentifyOptions options);
 
 // Prediction of one event: rigid-body plus state with the covariance that its inputs (minus state,
-// lever, mu, e) and the discrepancy give.
+// lever, mu, e, e_t) and the discrepancy give.
 struct Prediction {
   ImpactOutcome outcome;
   // v (3), omega (3) in W
@@ -76,7 +84,7 @@ struct Prediction {
   // of predicted - measured, cross terms included
   Eigen::Matrix<double, 6, 6> cov_difference = Eigen::Matrix<double, 6, 6>::Zero();
 };
-// `fit` supplies the covariance of (mu, e) and the discrepancy.
+// `fit` supplies the covariance of (mu, e, e_t) and the discrepancy.
 Prediction Predict(const ImpactEvent& event, const Body& body, const ImpactModel& model,
                    const LawFit& fit);
 ImpactModel ModelOf(const LawFit& fit);

@@ -31,7 +31,9 @@ std::optional<ImpulsePrediction> Predict(const ImpactEvent& event, const Body& b
   if (!contact || !newton.fitted()) return std::nullopt;
   const double mu = newton.mu_k.value, e = newton.e.value;
   if (!std::isfinite(mu) || !std::isfinite(e)) return std::nullopt;
-  const ImpulseModel model{{.e = e, .mu_k = mu}, law};
+  ImpulseModel model{{.e = e, .mu_k = mu}, law};
+  if (InfoOf(law).tangential && newton.e_t && std::isfinite(newton.e_t->value))
+    model.e_t = newton.e_t->value;
   const ImpactDerivatives d = Differentiate(*contact, model);
   if (d.status != SolveStatus::kOk) return std::nullopt;
   ImpulsePrediction out;

@@ -25,25 +25,29 @@ class ShapeLoss : public ceres::LossFunction {
   double multiplicity_;
 };
 
-// Whitened impulse residual of one event as a function of mu and e, the noise linearised where the
-// round began.
+// Whitened impulse residual of one event as a function of mu, e and, where it is free, e_t, the
+// noise linearised where the round began.
 class EventCost : public ceres::CostFunction {
  public:
-  EventCost(const FitTask& task, const PreparedEvent& event, const EventAt& at, const Mat& S)
-      : task_(task), event_(event), shift_(at.shift), L_(S.llt().matrixL()) {
+  EventCost(const FitTask& task, const PreparedEvent& event, const EventAt& at, const Mat& S,
+            double e_t)
+      : task_(task), event_(event), e_t_(e_t), shift_(at.shift), L_(S.llt().matrixL()) {
     set_num_residuals(event.dim);
-    mutable_parameter_block_sizes()->assign(2, 1);
+    mutable_parameter_block_sizes()->assign(task.free_e_t ? 3 : 2, 1);
   }
   bool Evaluate(double const* const* parameters, double* residuals,
                 double** jacobians) const override {
-    const EventAt at = EvaluateEvent(event_, ModelAt(task_, parameters[0][0], parameters[1][0]),
-                                     jacobians != nullptr ? Need::kDerivative : Need::kResidual);
+    const double e_t = task_.free_e_t ? parameters[2][0] : e_t_;
+    const EventAt at =
+        EvaluateEvent(event_, ModelAt(task_, parameters[0][0], parameters[1][0], e_t),
+                      jacobians != nullptr ? Need::kDerivative : Need::kResidual);
     if (!at.ok) return false;
     const Vec r = L_.triangularView<Eigen::Lower>().solve(at.r - shift_);
     std::copy(r.data(), r.data() + r.size(), residuals);
-    for (int k = 0; jacobians != nullptr && k < 2; ++k) {
+    for (int k = 0; jacobians != nullptr && k < (task_.free_e_t ? 3 : 2); ++k) {
       if (jacobians[k] == nullptr) continue;
-      const Vec g = L_.triangularView<Eigen::Lower>().solve(at.G.col(k));
+      const Vec slope = k < 2 ? Vec(at.G.col(k)) : at.G_e_t;
+      const Vec g = L_.triangularView<Eigen::Lower>().solve(slope);
       std::copy(g.data(), g.data() + g.size(), jacobians[k]);
     }
     return true;
@@ -52,6 +56,7 @@ class EventCost : public ceres::CostFunction {
  private:
   const FitTask& task_;
   const PreparedEvent& event_;
+  double e_t_;  // where it is not free
   Vec shift_;
   Mat L_;
 };
@@ -80,7 +85,7 @@ VarianceData ImpulseData(const FitTask& task, const FitPoint& point, int n_group
     data.r.push_back(point.at[i].r);
     data.N.push_back(point.at[i].N);
     data.E.push_back(ScatterShapes(task, (*task.events)[i], point.at[i], point.mu, point.e,
-                                   point.log_s, n_groups));
+                                   point.log_s, n_groups, point.e_t));
   }
   data.multiplicity = task.multiplicity;
   data.n_groups = n_groups;
@@ -90,23 +95,34 @@ VarianceData ImpulseData(const FitTask& task, const FitPoint& point, int n_group
   return data;
 }
 
-// One trust-region descent in (mu, e) with the noise and the scatter held.
+// One trust-region descent in (mu, e), and e_t where it is free, with the noise and the scatter
+// held.
 bool DescendCoefficients(const FitTask& task, const FitPoint& point, bool free_mu, bool free_e,
-                         double tolerance, double& mu, double& e) {
+                         double tolerance, double& mu, double& e, double& e_t) {
   ceres::Problem::Options problem_options;
   problem_options.disable_all_safety_checks = true;
   ceres::Problem problem(problem_options);
   problem.AddParameterBlock(&mu, 1);
   problem.AddParameterBlock(&e, 1);
+  std::vector<double*> blocks{&mu, &e};
+  if (task.free_e_t) {
+    problem.AddParameterBlock(&e_t, 1);
+    blocks.push_back(&e_t);
+  }
   for (std::size_t i = 0; i < task.events->size(); ++i) {
     if (task.multiplicity[i] == 0) continue;
-    problem.AddResidualBlock(new EventCost(task, (*task.events)[i], point.at[i], point.S[i]),
-                             new ShapeLoss(task.shape, task.multiplicity[i]), &mu, &e);
+    problem.AddResidualBlock(
+        new EventCost(task, (*task.events)[i], point.at[i], point.S[i], point.e_t),
+        new ShapeLoss(task.shape, task.multiplicity[i]), blocks);
   }
   problem.SetParameterLowerBound(&mu, 0, 0);
   problem.SetParameterUpperBound(&mu, 0, kMuMax);
   problem.SetParameterLowerBound(&e, 0, 0);
   problem.SetParameterUpperBound(&e, 0, 1);
+  if (task.free_e_t) {
+    problem.SetParameterLowerBound(&e_t, 0, 0);
+    problem.SetParameterUpperBound(&e_t, 0, 1);
+  }
   if (!free_mu) problem.SetParameterBlockConstant(&mu);
   if (!free_e) problem.SetParameterBlockConstant(&e);
   ceres::Solver::Options options;
@@ -118,7 +134,7 @@ bool DescendCoefficients(const FitTask& task, const FitPoint& point, bool free_m
   options.gradient_tolerance = 1e-10;
   ceres::Solver::Summary summary;
   ceres::Solve(options, &problem, &summary);
-  return summary.IsSolutionUsable() && std::isfinite(mu) && std::isfinite(e);
+  return summary.IsSolutionUsable() && std::isfinite(mu) && std::isfinite(e) && std::isfinite(e_t);
 }
 
 }  // namespace
@@ -159,12 +175,13 @@ ImpactModel ModelAt(const FitTask& task, double mu, double e, double e_t) {
 }
 
 FitPoint EvaluateAt(const FitTask& task, double mu, double e, std::vector<double> log_s,
-                    bool with_noise) {
+                    bool with_noise, double e_t) {
   FitPoint point;
   point.mu = mu;
   point.e = e;
+  point.e_t = e_t;
   point.ok = true;
-  const ImpactModel model = ModelAt(task, mu, e);
+  const ImpactModel model = ModelAt(task, mu, e, e_t);
   for (const PreparedEvent& event : *task.events) {
     point.at.push_back(EvaluateEvent(event, model, with_noise ? Need::kNoise : Need::kResidual));
     if (!with_noise) point.at.back().N = Mat::Zero(event.dim, event.dim);
@@ -210,15 +227,15 @@ FitPoint EvaluateAt(const FitTask& task, double mu, double e, std::vector<double
 
 FitPoint FitFrom(const FitTask& task, const FitPoint& start, bool free_mu, bool free_e,
                  double tolerance) {
-  FitPoint best = EvaluateAt(task, start.mu, start.e, start.log_s);
+  FitPoint best = EvaluateAt(task, start.mu, start.e, start.log_s, true, start.e_t);
   if (!free_mu && !free_e) return best;
   // Coefficients and scatter are nearly orthogonal, so a few alternations do; each is a descent of
   // the same cost but for the noise, which follows the coefficients.
   constexpr int kRounds = 12;
   for (int round = 0; round < kRounds && best.ok; ++round) {
-    double mu = best.mu, e = best.e;
-    if (!DescendCoefficients(task, best, free_mu, free_e, tolerance, mu, e)) break;
-    FitPoint next = EvaluateAt(task, mu, e, best.log_s);
+    double mu = best.mu, e = best.e, e_t = best.e_t;
+    if (!DescendCoefficients(task, best, free_mu, free_e, tolerance, mu, e, e_t)) break;
+    FitPoint next = EvaluateAt(task, mu, e, best.log_s, true, e_t);
     if (!next.ok || !(next.cost < best.cost)) break;
     const double gain = best.cost - next.cost;
     best = std::move(next);

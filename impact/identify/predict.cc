@@ -25,6 +25,7 @@ ImpactModel ModelOf(const LawFit& fit) {
   // data know.
   model.mu_k = std::isfinite(mu.value) ? mu.value : std::max(1.0, 2 * mu.lower95);
   if (std::isfinite(e.value)) model.e = e.value;
+  if (fit.e_t && std::isfinite(fit.e_t->value)) model.e_t = fit.e_t->value;
   model.mu_s = model.mu_k;
   if (fit.mu_s && std::isfinite(fit.mu_s->value))
     model.mu_s = std::max(model.mu_k, fit.mu_s->value);
@@ -46,12 +47,16 @@ Prediction impact::PredictByImpulse(const ImpactEvent& event, const Body& body,
   F_difference.middleCols<6>(kVPlus) -= Matrix6::Identity();
 
   // Coefficients without a covariance (not identifiable) count as given.
-  Eigen::Matrix<double, 6, 2> G;
-  G << B.leftCols<3>() * (d.dJ.col(10) + d.dJ.col(11)), B.leftCols<3>() * d.dJ.col(9);
-  Eigen::Matrix2d coefficients = Eigen::Matrix2d::Zero();
-  if (fit.covariance.rows() >= 2 && fit.covariance.cols() >= 2) {
-    coefficients = fit.covariance.topLeftCorner<2, 2>().unaryExpr(
-        [](double x) { return std::isfinite(x) ? x : 0; });
+  Eigen::Matrix<double, 6, 3> G;
+  G << B.leftCols<3>() * (d.dJ.col(10) + d.dJ.col(11)), B.leftCols<3>() * d.dJ.col(9),
+      B.leftCols<3>() * d.dJ_e_t;
+  Eigen::Matrix3d coefficients = Eigen::Matrix3d::Zero();
+  const Eigen::Index fitted = fit.e_t ? 3 : 2;
+  if (fit.covariance.rows() >= fitted && fit.covariance.cols() >= fitted) {
+    coefficients.topLeftCorner(fitted, fitted) =
+        fit.covariance.topLeftCorner(fitted, fitted).unaryExpr([](double x) {
+          return std::isfinite(x) ? x : 0;
+        });
   }
 
   const double v_n = event.contact.v_minus_F.z();

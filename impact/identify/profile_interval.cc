@@ -23,6 +23,18 @@ Eigen::VectorXd LeaveOut(const Eigen::MatrixXd& all, const std::vector<bool>& in
   return InverseWhere(all - share * part.curvature, informed) * part.score;
 }
 
+// Derivative of the residual by mu, e and, where it is free, e_t.
+Mat Slopes(const FitTask& task, const EventAt& at) {
+  Mat G(at.G.rows(), task.free_e_t ? 3 : 2);
+  G.leftCols(2) = at.G;
+  if (task.free_e_t) G.col(2) = at.G_e_t;
+  return G;
+}
+
+double& Coordinate(FitPoint& point, int parameter) {
+  return parameter == 0 ? point.mu : parameter == 1 ? point.e : point.e_t;
+}
+
 // Components that carry information: where none depends on friction the normal one alone.
 Eigen::Index Spoken(const PreparedEvent& event) { return event.no_demand ? 1 : event.dim; }
 
@@ -94,6 +106,8 @@ double ScatterShare(const PreparedEvent& event, const EventAt& at, const Mat& S)
 Information InformationAt(const FitTask& task, const FitPoint& point) {
   Information info;
   const int dim = task.shape.dim();
+  const Eigen::Index p = task.free_e_t ? 3 : 2;
+  info.curvature = Mat::Zero(p, p);
   double slope = 0, square = 0, n = 0, share = 0, residuals = 0;
   std::vector<ClusterShare> clusters;
   for (std::size_t i = 0; i < point.at.size(); ++i) {
@@ -109,12 +123,13 @@ Information InformationAt(const FitTask& task, const FitPoint& point) {
     share += m * ScatterShare((*task.events)[i], at, S);
     residuals += m * static_cast<double>(Spoken((*task.events)[i]));
     n += m;
-    info.score.push_back(rho[1] * (at.G.transpose() * solved));
-    info.event_curvature.push_back(at.G.transpose() * llt.solve(at.G));
+    const Mat G = Slopes(task, at);
+    info.score.push_back(rho[1] * (G.transpose() * solved));
+    info.event_curvature.push_back(G.transpose() * llt.solve(G));
     info.curvature += m * info.event_curvature.back();
     const std::size_t cluster = (*task.events)[i].cluster;
     if (clusters.size() <= cluster)
-      clusters.resize(cluster + 1, {Eigen::Vector2d::Zero(), Eigen::Matrix2d::Zero()});
+      clusters.resize(cluster + 1, {Eigen::VectorXd::Zero(p), Eigen::MatrixXd::Zero(p, p)});
     clusters[cluster].score += m * info.score.back();
     clusters[cluster].curvature += m * info.event_curvature.back();
   }
@@ -124,35 +139,35 @@ Information InformationAt(const FitTask& task, const FitPoint& point) {
   square /= n;
   info.scatter_share = task.fit_discrepancy ? std::clamp(share / n, 0.0, 1.0) : 0.0;
   info.curvature *= slope;
-  for (Eigen::Matrix2d& h : info.event_curvature) h *= slope;
-  for (int k = 0; k < 2; ++k) info.informed[k] = info.curvature(k, k) > 1e-10 * n;
+  for (Mat& h : info.event_curvature) h *= slope;
+  for (Eigen::Index k = 0; k < p; ++k) info.informed.push_back(info.curvature(k, k) > 1e-10 * n);
   for (ClusterShare& cluster : clusters) cluster.curvature *= slope;
-  const std::vector<bool> informed(info.informed.begin(), info.informed.end());
+  const std::vector<bool>& informed = info.informed;
   // One scatter of few events is told by all their components, each coefficient taking one; else a
   // component tells its own.
   const bool together = task.n_groups == 1;
   info.residuals = together ? residuals : n;
-  info.fitted = together ? std::max<double>(1, info.informed[0] + info.informed[1]) : 1;
+  const auto n_informed = static_cast<double>(std::count(informed.begin(), informed.end(), true));
+  info.fitted = together ? std::max(1.0, n_informed) : 1;
   const double model_dof = std::max(1.0, together ? info.residuals - info.fitted : n - 2);
   // How far residuals differ from what the likelihood allows is a matter of the scatter; the noise
   // is as large as it is known to be.
   const double ratio = 1 + info.scatter_share * (square / slope - 1);
-  const Eigen::Matrix2d by_model = ratio * InverseWhere(info.curvature, informed);
+  const Eigen::MatrixXd by_model = ratio * InverseWhere(info.curvature, informed);
   const ClusterCovariance found =
       CovarianceOfClusters(info.curvature, informed, clusters, by_model, info.scatter_share,
-                           Eigen::Vector2d::Constant(model_dof), std::min(kLeastDof, model_dof));
+                           Eigen::VectorXd::Constant(p, model_dof), std::min(kLeastDof, model_dof));
   info.covariance = found.covariance;
-  for (int k = 0; k < 2; ++k) {
-    info.variance_ratio[k] = found.variance_ratio[k];
-    info.dof[k] = found.dof[k];
-  }
+  info.variance_ratio.assign(found.variance_ratio.begin(), found.variance_ratio.end());
+  info.dof.assign(found.dof.begin(), found.dof.end());
   return info;
 }
 
-Eigen::Matrix2d NoiseOnlyCovariance(const FitTask& task, const FitPoint& point) {
+Eigen::MatrixXd NoiseOnlyCovariance(const FitTask& task, const FitPoint& point) {
   // The couple's scatter is left out too, so that its noise tells about the impulse's.
   std::vector<PreparedEvent> events = *task.events;
-  Eigen::Matrix2d fisher = Eigen::Matrix2d::Zero();
+  const Eigen::Index p = task.free_e_t ? 3 : 2;
+  Mat fisher = Mat::Zero(p, p);
   for (std::size_t i = 0; i < events.size(); ++i) {
     PreparedEvent& event = events[i];
     const Mat regular =
@@ -160,15 +175,18 @@ Eigen::Matrix2d NoiseOnlyCovariance(const FitTask& task, const FitPoint& point) 
                          (kScatterFloor * kScatterFloor + 1e-12 * event.N_cc.trace());
     event.V_cc_inverse = regular.llt().solve(Mat::Identity(event.dim_c, event.dim_c));
     event.c_whitened.setZero();
-    const EventAt at = EvaluateEvent(event, ModelAt(task, point.mu, point.e), Need::kNoise);
+    const EventAt at =
+        EvaluateEvent(event, ModelAt(task, point.mu, point.e, point.e_t), Need::kNoise);
     if (!at.ok) continue;
+    const Mat G = Slopes(task, at);
     Mat N = at.N;
     N.diagonal().array() += kScatterFloor * kScatterFloor + 1e-10 * std::max(0.0, N.trace());
     const Eigen::LLT<Mat> llt(N);
     if (llt.info() != Eigen::Success) continue;
-    fisher += task.multiplicity[i] * (at.G.transpose() * llt.solve(at.G));
+    fisher += task.multiplicity[i] * (G.transpose() * llt.solve(G));
   }
-  const std::vector<bool> informed{fisher(0, 0) > 1e-10, fisher(1, 1) > 1e-10};
+  std::vector<bool> informed;
+  for (Eigen::Index k = 0; k < p; ++k) informed.push_back(fisher(k, k) > 1e-10);
   return InverseWhere(fisher, informed);
 }
 
@@ -176,14 +194,14 @@ double ScatterWeight(const Information& information) {
   return information.scatter_share * information.scatter_share;
 }
 
-double IntervalQuantile(const Information& information, int k) {
+double IntervalQuantile(const Information& information, int k, double quantile) {
   const double share = ScatterWeight(information);
-  return StudentQuantile(0.975, share > 1e-6 ? information.dof[k] / share : 1e6);
+  return StudentQuantile(quantile, share > 1e-6 ? information.dof[k] / share : 1e6);
 }
 
-double IntervalThreshold(const Information& information, int k) {
+double IntervalThreshold(const Information& information, int k, double quantile) {
   const double share = ScatterWeight(information);
-  const double t = IntervalQuantile(information, k);
+  const double t = IntervalQuantile(information, k, quantile);
   const double square = t * t * information.variance_ratio[k];
   const double n = information.residuals, dof = n - information.fitted;
   if (dof < 1) return square;
@@ -198,20 +216,28 @@ Profile::Profile(const FitTask& task, const FitPoint& best, int parameter)
 }
 
 const FitPoint& Profile::Nearest(double value) const {
-  const auto coordinate = [&](const FitPoint& p) { return parameter_ == 0 ? p.mu : p.e; };
+  const auto coordinate = [&](const FitPoint& p) {
+    return parameter_ == 0 ? p.mu : parameter_ == 1 ? p.e : p.e_t;
+  };
   return *std::min_element(
       points_.begin(), points_.end(), [&](const FitPoint& a, const FitPoint& b) {
         return std::abs(coordinate(a) - value) < std::abs(coordinate(b) - value);
       });
 }
 
+FitPoint Profile::FitAt(const FitTask& task, FitPoint start, double value) const {
+  Coordinate(start, parameter_) = value;
+  if (parameter_ < 2) return FitFrom(task, start, parameter_ != 0, parameter_ != 1, 1e-3);
+  FitTask held = task;
+  held.free_e_t = false;
+  return FitFrom(held, start, true, true, 1e-3);
+}
+
 double Profile::operator()(double value) {
   for (const auto& [at, deviance] : known_) {
     if (at == value) return deviance;
   }
-  FitPoint start = Nearest(value);
-  (parameter_ == 0 ? start.mu : start.e) = value;
-  FitPoint point = FitFrom(task_, start, parameter_ != 0, parameter_ == 0, 1e-3);
+  FitPoint point = FitAt(task_, Nearest(value), value);
   double deviance = 1e6;  // a value no fit reaches is as good as excluded
   if (point.ok) {
     deviance = std::max(0.0, 2 * (point.cost - best_.cost));
@@ -227,12 +253,11 @@ double Profile::Calibrated(double value, const Information& information) {
   for (const auto& [at, deviance] : held_)
     if (at == value) return (1 - share) * deviance + share * anew;
   FitPoint start = Nearest(value);
-  (parameter_ == 0 ? start.mu : start.e) = value;
   // It may fall: what scatter of friction there is gives no information where everything sticks.
   start.log_s = best_.log_s;
   FitTask task = task_;
   for (std::size_t g = 0; g < best_.log_s.size(); ++g) task.most[g] = std::exp(best_.log_s[g]);
-  const FitPoint point = FitFrom(task, start, parameter_ != 0, parameter_ == 0, 1e-3);
+  const FitPoint point = FitAt(task, std::move(start), value);
   // What is held cannot agree better than what is not.
   const double deviance = point.ok ? std::max(anew, 2 * (point.cost - best_.cost)) : 1e6;
   held_.emplace_back(value, deviance);
@@ -313,9 +338,8 @@ ProfileInterval FindInterval(const std::function<double(double)>& profile, doubl
   return interval;
 }
 
-Eigen::Vector2d LeaveOneOut(const Information& information, int event) {
-  return LeaveOut(information.curvature,
-                  std::vector<bool>(information.informed.begin(), information.informed.end()),
+Eigen::VectorXd LeaveOneOut(const Information& information, int event) {
+  return LeaveOut(information.curvature, information.informed,
                   {information.score[event], information.event_curvature[event]});
 }
 
@@ -328,7 +352,7 @@ std::vector<double> BootstrapOverRecordings(const FitTask& task, const FitPoint&
   if (n_clusters < 2) return {};
   std::mt19937_64 random(seed);
   std::uniform_int_distribution<int> pick(0, n_clusters - 1);
-  std::vector<double> mu, e;
+  std::vector<double> mu, e, e_t;
   for (int k = 0; k < resamples; ++k) {
     std::vector<double> count(n_clusters, 0.0);
     for (int j = 0; j < n_clusters; ++j) ++count[pick(random)];
@@ -339,11 +363,14 @@ std::vector<double> BootstrapOverRecordings(const FitTask& task, const FitPoint&
     if (point.ok) {
       mu.push_back(point.mu);
       e.push_back(point.e);
+      e_t.push_back(point.e_t);
     }
     if (progress) progress(static_cast<double>(k + 1) / resamples);
   }
   if (mu.size() < 2) return {};
-  return {StandardDeviation(mu), StandardDeviation(e)};
+  std::vector<double> sd{StandardDeviation(mu), StandardDeviation(e)};
+  if (task.free_e_t) sd.push_back(StandardDeviation(e_t));
+  return sd;
 }
 
 }  // namespace impactlab::impact

@@ -96,7 +96,8 @@ struct BounceStudy {
   std::string law;
   BounceSetting setting;
   BounceOptions options;
-  std::vector<BounceRow> rows;  // one a recording
+  std::vector<BounceRow> rows;    // one a recording
+  bool assumes_friction = false;  // the fit does not determine it: that of ModelOf
 };
 
 // One recording from its accepted first impact on. `later`: times of its later impacts. A

@@ -119,6 +119,7 @@ BounceStudy StudyBounces(const RunResult& run, const BounceOptions& options,
   setting.floor = CorrectedFloor(experiment.floor, best.correction);
   setting.flight = experiment.motion.flight;
   setting.model = ModelOf(*fit);
+  study.assumes_friction = !std::isfinite(fit->mu_k.value);
   setting.scatter = fit->discrepancy;
   if (fit->covariance.rows() >= 2 && fit->covariance.topLeftCorner<2, 2>().allFinite())
     setting.cov = fit->covariance.topLeftCorner<2, 2>();
@@ -254,10 +255,15 @@ std::string BriefReport(const BounceStudy& study) {
   if (followed == 0) return out;
   const BounceSetting& s = study.setting;
   out += fmt::format(
-      "            {} law, mu_k = {:.4f}, e = {:.4f}, drag {:.3f} /s (spin {:.3f} /s), corners "
+      "            {} law, mu_k = {:.4f}{}, e = {:.4f}, drag {:.3f} /s (spin {:.3f} /s), corners "
       "rounded by {:.2f} mm, {} draws\n",
-      study.law, s.model.mu_k, s.model.e, s.linear_drag, s.spin_drag, 1e3 * s.body.corner_radius,
-      study.options.draws);
+      study.law, s.model.mu_k, study.assumes_friction ? " (assumed: the fit gives none)" : "",
+      s.model.e, s.linear_drag, s.spin_drag, 1e3 * s.body.corner_radius, study.options.draws);
+  if (s.model.e_t > 0)
+    out += fmt::format(
+        "            e_t = {:.3f} of the fit is left out: contacts that are followed do not spring "
+        "back along the surface\n",
+        s.model.e_t);
   out += fmt::format("{:<9} {:<20} {:>4} {:>9} {:>9} {:>9} {:>9} {:>10} {:>10}\n", "at", "error",
                      "n", "median", "68 %", "95 %", "spread", "in 68 %", "in 95 %");
   std::vector<std::string> stages;

@@ -85,12 +85,19 @@ const ParameterEstimate& Of(const GroupEstimate& group, bool friction) {
   return friction ? group.mu_k : group.e;
 }
 
-// Every two members, by the fits of each alone.
+// Every two members, by the fits of each alone. A member whose own fit does not determine its
+// friction differs from none by it.
 std::vector<MemberDifference> Differences(std::span<const EventGroup> groups, RestitutionLaw law,
-                                          const IdentifyOptions& identify) {
+                                          const IdentifyOptions& identify,
+                                          const std::vector<FrictionVerdict>& beside) {
   std::vector<MemberDifference> out;
-  const CoefficientFit alone = FitCoefficients(groups, law, ParseModel("separate"), identify);
+  CoefficientModel separate = ParseModel("separate");
+  separate.fit_e_t = identify.tangential == TangentialFit::kAlways;
+  CoefficientFit alone = FitCoefficients(groups, law, separate, identify);
   if (!alone.ok) return out;
+  for (GroupEstimate& group : alone.groups)
+    for (const FrictionVerdict& verdict : beside)
+      if (verdict.group == group.name && !verdict.mu_k.identifiable) group.mu_k = verdict.mu_k;
   std::vector<double> p;
   for (const bool friction : {true, false}) {
     for (std::size_t a = 0; a < alone.groups.size(); ++a) {
@@ -124,13 +131,15 @@ std::vector<MemberDifference> Differences(std::span<const EventGroup> groups, Re
   return out;
 }
 
-// That of the fit in the folder, where coefficients may have been forced; of a folder without one
-// that of its impacts.
-DataVerdict VerdictOfMember(const CampaignMember& member, const Experiment& experiment,
-                            const std::vector<ImpactEvent>& events) {
+// The fit in the folder of a member, where coefficients may have been forced; of a folder without
+// one nothing but the verdict on its impacts.
+FitResult FitOfMember(const CampaignMember& member, const Experiment& experiment,
+                      const std::vector<ImpactEvent>& events) {
   const auto fit = member.run / "fit.json";
-  if (!std::filesystem::exists(fit)) return JudgeImpacts(experiment, events, false);
-  return FitResultFromJson(ReadFile(fit), fit.string()).verdict;
+  if (std::filesystem::exists(fit)) return FitResultFromJson(ReadFile(fit), fit.string());
+  FitResult out;
+  out.verdict = JudgeImpacts(experiment, events, false);
+  return out;
 }
 
 // Name of the group that holds the very same impacts; empty where none does.
@@ -165,6 +174,7 @@ CampaignResult AnalyseCampaign(const Campaign& campaign, int threads,
   CampaignResult result;
   IdentifyOptions identify;
   std::vector<EventGroup> groups;
+  std::vector<FrictionVerdict> beside;
   for (const CampaignMember& member : campaign.members) {
     MemberResult& out = result.members.emplace_back();
     out.member = &member;
@@ -176,8 +186,8 @@ CampaignResult AnalyseCampaign(const Campaign& campaign, int threads,
       out.body = experiment.body;
       out.events = ReadEvents(member.run / "events.csv", experiment.body, experiment.floor,
                               experiment.motion.flight.gravity_W);
-      const DataVerdict verdict = VerdictOfMember(member, experiment, out.events);
-      if (verdict.withheld) throw DataError(WithheldText(verdict));
+      const FitResult fit = FitOfMember(member, experiment, out.events);
+      if (fit.verdict.withheld) throw DataError(WithheldText(fit.verdict));
       std::vector<ImpactEvent> accepted;
       for (const ImpactEvent& event : out.events)
         if (event.accepted) accepted.push_back(event);
@@ -188,7 +198,11 @@ CampaignResult AnalyseCampaign(const Campaign& campaign, int threads,
         out.fault = "planar beside members in space, or the other way round: they are not compared";
       if (const std::string same = MemberWithImpacts(groups, accepted); !same.empty())
         out.fault = fmt::format("the same impacts as those of {}: one specimen counts once", same);
-      if (out.fault.empty()) groups.push_back({member.name, experiment.body, std::move(accepted)});
+      if (!out.fault.empty()) continue;
+      groups.push_back({member.name, experiment.body, std::move(accepted)});
+      for (const LawFit& law : fit.fits)
+        if (law.law == LawName(campaign.law))
+          beside.push_back({member.name, law.mu_k, law.e_t.has_value()});
     } catch (const DataError& error) {
       out.fault = error.what();
     } catch (const ConfigError& error) {
@@ -201,9 +215,20 @@ CampaignResult AnalyseCampaign(const Campaign& campaign, int threads,
                                 result.members.front().fault));
   identify.seed = campaign.seed;
   identify.progress = progress;
-  result.study = StudyCoefficients(groups, campaign.law, campaign.coefficients, campaign.folds,
-                                   identify, threads);
-  if (groups.size() > 1) result.differences = Differences(groups, campaign.law, identify);
+  // Contacts of some members that spring back would pass for low friction in a model without e_t;
+  // one e_t for all is forced on none that has no need of it.
+  CoefficientOptions coefficients = campaign.coefficients;
+  const auto springs = std::count_if(beside.begin(), beside.end(),
+                                     [](const FrictionVerdict& verdict) { return verdict.e_t; });
+  if (springs > 0) {
+    if (coefficients.models.empty()) coefficients.models = UsualModels(groups.size());
+    coefficients.models = WithTangential(std::move(coefficients.models));
+    if (springs == static_cast<std::ptrdiff_t>(groups.size()))
+      identify.tangential = TangentialFit::kAlways;
+  }
+  result.study = StudyCoefficients(groups, campaign.law, coefficients, campaign.folds, identify,
+                                   threads, beside);
+  if (groups.size() > 1) result.differences = Differences(groups, campaign.law, identify, beside);
   return result;
 }
 

@@ -59,9 +59,10 @@ std::map<std::string, double> Figures(const RunResult& run) {
   if (best.fit.verdict.withheld) return figures;
   for (const LawFit& law : best.fit.fits) {
     for (const ParameterEstimate& p : ListParameters(law)) {
-      // mu_k belongs to every law: plain mu_k is that of the reference, law.mu_k any other's.
+      // mu_k and e_t belong to every law: plain mu_k is that of the reference, law.mu_k any
+      // other's.
       for (const std::string& name : {law.law + "." + p.name, p.name}) {
-        if (name == "mu_k" && law.law != LawName(kReferenceLaw)) continue;
+        if ((name == "mu_k" || name == "e_t") && law.law != LawName(kReferenceLaw)) continue;
         figures[name] = p.value;
         figures[name + ".half_width"] = 0.5 * (p.upper95 - p.lower95);
         figures[name + ".identifiable"] = p.identifiable;
@@ -79,12 +80,14 @@ std::vector<std::string> FigureNames(const Experiment& experiment, bool with_fit
   if (!with_fits) return names;
   for (const RestitutionLaw law : experiment.laws) {
     const std::string own = LawName(law);
-    std::vector<std::string> parameters = {"mu_k", CoefficientName(law)};
+    // Whether contacts spring back is found by the run; without it e_t could not be determined.
+    std::vector<std::string> parameters = {"mu_k", CoefficientName(law), "e_t"};
     if (experiment.identify.fit_mu_s) parameters.emplace_back("mu_s");
     for (const std::string& parameter : parameters)
       for (const char* figure : {"", ".half_width", ".identifiable"}) {
         names.push_back(fmt::format("{}.{}{}", own, parameter, figure));
-        if (parameter != "mu_k" || law == kReferenceLaw) names.push_back(parameter + figure);
+        if ((parameter != "mu_k" && parameter != "e_t") || law == kReferenceLaw)
+          names.push_back(parameter + figure);
       }
   }
   return names;

@@ -384,7 +384,7 @@ The surface is the plane normal . p = offset_m in W. Raises DataError with row a
 
 likelihood: "adaptive" (the likelier of the next two), "gaussian", "student_t", "contamination". bootstrap: resamples over recordings. grid: points a side of the confidence region.
 Returns what fit.json holds (schema impactlab.fit/1, data/README.md): fits[k]["parameters"]["mu_k"] with value, sd, sd_noise_only, lower95,
-upper95, identifiable, reason; covariance; discrepancy; rejected. Where the events contradict a rigid body (verdict "does_not_close"),
+upper95, identifiable, reason, and with "e_t" where contacts spring back; covariance; discrepancy; rejected. Where the events contradict a rigid body (verdict "does_not_close"),
 the values are None unless force_coefficients. None stands for what has no finite value. Raises ConfigError;
 KeyboardInterrupt ends it. Method: impact/README.md.)");
 }

@@ -144,6 +144,7 @@ std::string TilesHtml(const ReportContext& context) {
   if (const ParameterEstimate* p = Friction(*context.fit)) tiles += ParameterTile(*p, "Friction");
   if (const ParameterEstimate* p = Restitution(*context.fit))
     tiles += ParameterTile(*p, "Restitution");
+  if (context.fit->e_t) tiles += ParameterTile(*context.fit->e_t, "Tangential restitution");
   if (context.fit->mu_s) tiles += ParameterTile(*context.fit->mu_s, "Static friction");
   const MedianError error = ErrorOf(context.best.validation, context.fit->law);
   if (std::isfinite(error.by_plus))
@@ -312,8 +313,7 @@ std::string HeadHtml(const ReportContext& context) {
           "notice", Capitalized(Typographic(cause.text)) + ". <code>" +
                         boost::algorithm::replace_all_copy(Escape(cause.cure), "\n", "<br>") +
                         "</code>");
-  if (run.verdict.withheld && !run.diagnosis)
-    head.remarks.emplace_back("second", DoubtHtml(run));
+  if (run.verdict.withheld && !run.diagnosis) head.remarks.emplace_back("second", DoubtHtml(run));
   if (run.flights.failed > 0)
     head.remarks.emplace_back(
         "notice",

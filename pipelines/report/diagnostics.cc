@@ -393,12 +393,14 @@ Section RestitutionSection(const ReportContext& context) {
     }
     table.Row(cells, row.group == "fit" ? "first" : "");
   }
+  const bool assumed = context.fit && !std::isfinite(context.fit->mu_k.value);
   section.html +=
       table.Html() + fmt::format(
                          "<p class=\"foot\">Impact by impact: the coefficient with which each law "
-                         "gives the measured normal impulse at μ = {}. Standard deviations of "
+                         "gives the measured normal impulse at {}μ = {}. Standard deviations of "
                          "differences: over recordings, with the error of μ; of the fits by the "
                          "jackknife over recordings of the pair.</p>\n",
+                         assumed ? "an assumed friction, which the fit does not determine, " : "",
                          ValueSd(c.mu, c.sd_mu));
   return section;
 }

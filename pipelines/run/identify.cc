@@ -181,6 +181,12 @@ ImpactStudies StudyImpacts(const Experiment& experiment, const std::vector<Impac
             impacts.events, impacts.body, fit, experiment.repeats);
     IdentifyOptions identify = experiment.identify;
     identify.progress = [&](double) { context.CheckCancelled(); };
+    std::vector<FrictionVerdict> beside;
+    for (const LawFit& fit : fits.fits) {
+      if (fit.law != LawName(MainLaw(experiment))) continue;
+      beside.push_back({"all", fit.mu_k, fit.e_t.has_value()});
+      identify.tangential = fit.e_t ? TangentialFit::kAlways : TangentialFit::kNever;
+    }
     const std::vector<EventGroup> groups =
         GroupEvents(impacts.events, impacts.body, experiment.coefficients);
     const int folds = experiment.validation.folds;
@@ -188,9 +194,9 @@ ImpactStudies StudyImpacts(const Experiment& experiment, const std::vector<Impac
         context.cache, "coefficients",
         [&] {
           return StudyCoefficients(groups, MainLaw(experiment), experiment.coefficients, folds,
-                                   identify, context.threads);
+                                   identify, context.threads, beside);
         },
-        groups, MainLaw(experiment), experiment.coefficients, folds, identify);
+        groups, MainLaw(experiment), experiment.coefficients, folds, identify, beside);
   }
   if (!validate) return out;
   // Predicted from the events and the body as declared: errors that all impacts share are part of

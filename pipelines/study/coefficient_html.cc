@@ -15,6 +15,7 @@ std::string ModelWords(const CoefficientModel& model) {
   if (!model.fit_exponent && model.exponent != 0)
     add(fmt::format("e = 1 − α v^{}", Num(model.exponent, 3)));
   if (model.fit_mu_s) add("static friction above kinetic");
+  if (model.fit_e_t) add("contacts that stick spring back by e_t");
   const auto pooled = [](Pooling pooling) {
     return pooling == Pooling::kPartial ? "drawn from a population" : "of each group alone";
   };
@@ -42,10 +43,10 @@ std::string ModelsHtml(const CoefficientStudy& study) {
   HtmlTable table(
       "Models of the coefficients, by how well they predict recordings left out of their fit",
       {"model", "#parameters", "#behind the best", "#ΔAIC", "#ΔBIC", "μ",
-       "e at the reference speed", "exponent m", "verdict"});
+       "e at the reference speed", "exponent m", "tangential restitution", "verdict"});
   for (const ModelScore& score : study.models) {
     const CoefficientFit& fit = score.fit;
-    const ParameterEstimate* m = fit.Find("exponent");
+    const ParameterEstimate *m = fit.Find("exponent"), *e_t = fit.Find("e_t");
     table.Row({fmt::format("{}<br><small>{}</small>", Escape(ModelName(fit.model)),
                            Escape(ModelWords(fit.model))),
                Fixed(fit.parameters_used, 0),
@@ -54,7 +55,7 @@ std::string ModelsHtml(const CoefficientStudy& study) {
                    : Fixed(score.behind, 1),
                Fixed(score.delta_aic, 1), Fixed(score.delta_bic, 1),
                EstimateHtml(fit.parameters[0]), EstimateHtml(fit.parameters[1]),
-               m == nullptr ? "–" : EstimateHtml(*m),
+               m == nullptr ? "–" : EstimateHtml(*m), e_t == nullptr ? "–" : EstimateHtml(*e_t),
                (score.chosen ? "<b>chosen</b>: " : "") + Escape(WithSign(score.verdict))});
   }
   return table.Html();

@@ -21,10 +21,11 @@ CoefficientModel ModelOf(const YamlNode& node, const std::string& name,
   try {
     return ParseModel(name);
   } catch (const ConfigError&) {
-    throw node.Fault("models", Excerpt(name),
-                     "constant, or speed | speedM with a number M, static, groups | separate | "
-                     "mugroups | egroups | museparate | "
-                     "eseparate joined by _ in this order");
+    throw node.Fault(
+        "models", Excerpt(name),
+        "constant, or speed | speedM with a number M, static, tangential, groups | separate | "
+        "mugroups | egroups | museparate | "
+        "eseparate joined by _ in this order");
   }
 }
 
@@ -55,6 +56,33 @@ void AddIntervalRows(const CoefficientStudy& study, CsvWriter* table) {
     table->Number(row.value).Number(row.sd).Number(row.lower95).Number(row.upper95);
     table->Integer(row.refits).Text(note).EndRow();
   }
+}
+
+// Friction as the fit beside it judges it, where that does not determine it.
+void FollowVerdict(const FrictionVerdict& verdict, CoefficientFit* fit) {
+  if (verdict.mu_k.identifiable || fit->model.fit_e_t != verdict.e_t || fit->parameters.empty())
+    return;
+  const bool one = fit->groups.size() < 2;
+  const bool all = verdict.group == "all" ||
+                   (one && fit->groups.size() == 1 && fit->groups.front().name == verdict.group);
+  const Pooling pooling = one ? Pooling::kComplete : fit->model.friction;
+  if (all && pooling == Pooling::kComplete) {
+    fit->parameters[0] = verdict.mu_k;
+    for (GroupEstimate& group : fit->groups) group.mu_k = verdict.mu_k;
+  }
+  // A group that leans on a population may know what its own impacts do not.
+  if (all || pooling == Pooling::kPartial) return;
+  for (GroupEstimate& group : fit->groups)
+    if (group.name == verdict.group) group.mu_k = verdict.mu_k;
+  const bool any = std::any_of(fit->groups.begin(), fit->groups.end(),
+                               [](const GroupEstimate& group) { return group.mu_k.identifiable; });
+  if (pooling == Pooling::kNone && !any) fit->parameters[0] = verdict.mu_k;
+}
+
+// Intervals of friction that is not determined are none.
+void DropFriction(IntervalComparison* intervals) {
+  std::erase_if(intervals->rows, [](const MethodInterval& row) { return row.parameter == "mu_k"; });
+  std::erase_if(intervals->notes, [](const auto& note) { return note.first == "mu_k"; });
 }
 
 }  // namespace
@@ -90,20 +118,36 @@ std::vector<CoefficientModel> UsualModels(std::size_t n_groups) {
   return models;
 }
 
+std::vector<CoefficientModel> WithTangential(std::vector<CoefficientModel> models) {
+  const std::size_t n = models.size();
+  for (std::size_t k = 0; k < n; ++k) {
+    CoefficientModel with = models[k];
+    with.fit_e_t = true;
+    const auto same = [&](const CoefficientModel& m) { return ModelName(m) == ModelName(with); };
+    if (std::none_of(models.begin(), models.end(), same)) models.push_back(with);
+  }
+  return models;
+}
+
 CoefficientStudy StudyCoefficients(std::span<const EventGroup> groups, RestitutionLaw law,
                                    const CoefficientOptions& options, int folds,
-                                   const IdentifyOptions& identify, int threads) {
+                                   const IdentifyOptions& identify, int threads,
+                                   std::span<const FrictionVerdict> beside) {
   CoefficientStudy study;
   study.law = LawName(law);
-  const std::vector<CoefficientModel> models =
+  std::vector<CoefficientModel> models =
       options.models.empty() ? UsualModels(groups.size()) : options.models;
+  if (identify.tangential == TangentialFit::kAlways) models = WithTangential(std::move(models));
   study.models = CompareModels(groups, law, models, folds, identify);
   std::erase_if(study.models, [](const ModelScore& score) { return !score.fit.ok; });
+  for (ModelScore& score : study.models)
+    for (const FrictionVerdict& verdict : beside) FollowVerdict(verdict, &score.fit);
   const ModelScore* best = study.chosen();
   if (best != nullptr && options.refits > 1) {
     const IntervalMethods methods{
         .bootstrap = options.refits, .monte_carlo = options.refits, .threads = threads};
     study.intervals = CompareIntervals(groups, law, best->fit.model, methods, identify);
+    if (!best->fit.parameters[0].identifiable) DropFriction(&study.intervals);
   }
   return study;
 }
@@ -170,7 +214,8 @@ void Visit(pipelines::Keys& keys, CoefficientOptions& o) {
       "(speed1); static, static friction above the kinetic; tangential, tangential restitution e_t "
       "of contacts that stick; of groups: groups (partial pooling), separate (none), or of one "
       "coefficient mugroups, egroups, museparate, eseparate; joined in this order by _ "
-      "(speed_groups). Default: constant, speed; with groups also groups, speed_groups, separate",
+      "(speed_groups). Default: constant, speed; with groups also groups, speed_groups, separate; "
+      "where contacts are found to spring back, each with e_t besides",
       [&](const YamlNode& node, const char* key) {
         if (node.Has(key))
           for (const std::string& name : node.Texts(key))

@@ -45,10 +45,25 @@ std::vector<EventGroup> GroupEvents(const std::vector<ImpactEvent>& events, cons
 // The models that are compared where the options name none.
 std::vector<CoefficientModel> UsualModels(std::size_t n_groups);
 
-// Fits, compares and chooses; `folds` of whole recordings.
+// The models with those that fit e_t beside each that does not.
+std::vector<CoefficientModel> WithTangential(std::vector<CoefficientModel> models);
+
+// What the fit that is printed beside the models says of friction: of all impacts ("all"), or of
+// one group.
+struct FrictionVerdict {
+  std::string group;
+  ParameterEstimate mu_k;
+  bool e_t = false;  // fitted beside it
+};
+
+// Fits, compares and chooses; `folds` of whole recordings. Where `identify` always fits e_t, models
+// with it stand beside those that are asked for. Friction that the fit beside does not determine is
+// not determined by a model of the same friction either: its curvature at the optimum, which a
+// model goes by, knows nothing of the plateau that a profile ends on.
 CoefficientStudy StudyCoefficients(std::span<const EventGroup> groups, RestitutionLaw law,
                                    const CoefficientOptions& options, int folds,
-                                   const IdentifyOptions& identify, int threads);
+                                   const IdentifyOptions& identify, int threads,
+                                   std::span<const FrictionVerdict> beside = {});
 
 // models.csv, model_coefficients.csv and intervals.csv, see data/README.
 void WriteCoefficients(const std::filesystem::path& folder, const CoefficientStudy& study);

@@ -360,8 +360,11 @@ ValidationTable Validate(std::span<const ImpactEvent> events, const Body& body,
 
   const auto fitted = [](const LawFit& law) {
     const auto parameters = ListParameters(law);
-    return std::all_of(parameters.begin(), parameters.end(),
-                       [](const ParameterEstimate& p) { return std::isfinite(p.value); });
+    // Contacts that spring back are predicted by e_t where friction is bounded below only.
+    const bool holds = law.e_t && law.mu_k.lower95 > 0;
+    return std::all_of(parameters.begin(), parameters.end(), [&](const ParameterEstimate& p) {
+      return std::isfinite(p.value) || (holds && p.name == law.mu_k.name);
+    });
   };
   for (const LawFit& law : fit.fits) {
     if (!fitted(law)) continue;

@@ -33,6 +33,7 @@ struct FitTask {
   std::vector<double> multiplicity;  // of each event; resampled by the bootstrap
   RestitutionLaw law = RestitutionLaw::kEnergetic;
   double mu_s_floor = 0;  // static friction is max(mu_k, this)
+  bool free_e_t = false;  // tangential restitution is fitted as well
   bool fit_discrepancy = true;
   // that the scatter of each group may be, besides MostScatter
   std::array<double, kMaxGroups> most{1e3, 1e3, 1e3, 1e3};
@@ -46,6 +47,7 @@ struct FitTask {
 
 struct FitPoint {
   double mu = 0, e = 0.5;
+  double e_t = 0;             // tangential restitution
   std::vector<double> log_s;  // of each group
   double cost = 0;            // half of -2 log L of the impulses given the couples
   double friction_step = 0;   // that its scatter shapes were found with
@@ -73,8 +75,9 @@ std::array<double, kMaxGroups> MostScatter(double mu);
 // Residuals, noise and best scatter at a fixed (mu, e). `with_noise` false leaves out the noise,
 // which a coarse scan can do without.
 FitPoint EvaluateAt(const FitTask& task, double mu, double e, std::vector<double> log_s,
-                    bool with_noise = true);
+                    bool with_noise = true, double e_t = 0);
 // Minimum from `start` over the free parameters and the scatter, to `tolerance` in cost.
+// Tangential restitution is free where the task says so, else that of `start`.
 FitPoint FitFrom(const FitTask& task, const FitPoint& start, bool free_mu, bool free_e,
                  double tolerance);
 

@@ -43,20 +43,20 @@ ClusterCovariance CovarianceOfClusters(const Eigen::MatrixXd& curvature,
 // Share of an event's variance that is scatter.
 double ScatterShare(const PreparedEvent& event, const EventAt& at, const Mat& S);
 
-// Information of the events on (mu, e) near an optimum. The covariance is that of clusters, the
-// recordings: it holds whatever the scatter's distribution, also where sliding events scatter
-// otherwise than sticking ones. Where measurement noise explains the residuals its known size is
-// used instead, in proportion.
+// Information of the events on (mu, e), and e_t where it is free, near an optimum. The covariance
+// is that of clusters, the recordings: it holds whatever the scatter's distribution, also where
+// sliding events scatter otherwise than sticking ones. Where measurement noise explains the
+// residuals its known size is used instead, in proportion.
 struct Information {
-  Eigen::Matrix2d curvature = Eigen::Matrix2d::Zero();  // of half the deviance by (mu, e)
+  Mat curvature;  // of half the deviance by the coefficients
   // total; zero rows for a parameter without curvature
-  Eigen::Matrix2d covariance = Eigen::Matrix2d::Zero();
-  std::vector<Eigen::Vector2d> score;  // of each event
-  std::vector<Eigen::Matrix2d> event_curvature;
-  std::array<bool, 2> informed{};              // has curvature
-  std::array<double, 2> variance_ratio{1, 1};  // covariance over that of the curvature alone
+  Mat covariance;
+  std::vector<Vec> score;  // of each event
+  std::vector<Mat> event_curvature;
+  std::vector<bool> informed;          // has curvature
+  std::vector<double> variance_ratio;  // covariance over that of the curvature alone
   // effective recordings behind the covariance, minus 1
-  std::array<double, 2> dof{1, 1};
+  std::vector<double> dof;
   // that tell one scatter, and the coefficients that take from them
   double residuals = 1, fitted = 1;
   // share of the variance that is scatter, not measurement noise
@@ -64,21 +64,21 @@ struct Information {
 };
 Information InformationAt(const FitTask& task, const FitPoint& point);
 
-// Covariance of (mu, e) from the measurement noise alone, at the optimum.
-Eigen::Matrix2d NoiseOnlyCovariance(const FitTask& task, const FitPoint& point);
+// Covariance of the coefficients from the measurement noise alone, at the optimum.
+Eigen::MatrixXd NoiseOnlyCovariance(const FitTask& task, const FitPoint& point);
 
-// Deviance at the ends of the 95 % interval of parameter k: what normal residuals of unknown
-// variance need so that a likelihood interval is Student's, with the variance and degrees of
-// freedom of `information`.
-double IntervalThreshold(const Information& information, int k);
+// Deviance at the ends of the 95 % interval of parameter k, or of that between other quantiles:
+// what normal residuals of unknown variance need so that a likelihood interval is Student's, with
+// the variance and degrees of freedom of `information`.
+double IntervalThreshold(const Information& information, int k, double quantile = 0.975);
 
 // How much an interval is one of unknown variance (1) or of known noise (0).
 double ScatterWeight(const Information& information);
 
 // Student's quantile that goes with that threshold.
-double IntervalQuantile(const Information& information, int k);
+double IntervalQuantile(const Information& information, int k, double quantile = 0.975);
 
-// Profile of the deviance over one parameter (0 mu, 1 e).
+// Profile of the deviance over one parameter (0 mu, 1 e, 2 e_t).
 class Profile {
  public:
   Profile(const FitTask& task, const FitPoint& best, int parameter);
@@ -88,12 +88,13 @@ class Profile {
   // may not grow, for it would make a wrong value look likely; where scatter does, it is fitted
   // anew; in proportion between.
   double Calibrated(double value, const Information& information);
-  double best_value() const { return parameter_ == 0 ? best_.mu : best_.e; }
   // Lowest point met, when it lies below the optimum it was given.
   bool FoundBetter(FitPoint& point) const;
 
  private:
   const FitPoint& Nearest(double value) const;
+  // Fit with the parameter at `value`, from the nearest point or its scatter.
+  FitPoint FitAt(const FitTask& task, FitPoint start, double value) const;
 
   const FitTask& task_;
   const FitPoint& best_;
@@ -114,10 +115,10 @@ ProfileInterval FindInterval(const std::function<double(double)>& profile, doubl
                              double lower_bound, double upper_bound, double step, double threshold,
                              const std::vector<double>& levels);
 
-// Shift of (mu, e) when an event is left out.
-Eigen::Vector2d LeaveOneOut(const Information& information, int event);
+// Shift of the coefficients when an event is left out.
+Eigen::VectorXd LeaveOneOut(const Information& information, int event);
 
-// Standard deviations of (mu, e) over resamples of whole recordings.
+// Standard deviations of the coefficients over resamples of whole recordings.
 std::vector<double> BootstrapOverRecordings(const FitTask& task, const FitPoint& best,
                                             int resamples, std::uint64_t seed,
                                             const std::function<void(double)>& progress);

@@ -1,0 +1,140 @@
+#include "impact/identify/detail/spring_back.h"
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <utility>
+#include <vector>
+
+#include "impact/identify/detail/profile_interval.h"
+
+namespace impactlab::impact {
+namespace {
+
+constexpr double kBeyondNoise = 3;  // standard deviations
+
+// |J_t| - mu J_n of a measured impulse in units of the event, and its gradient by that impulse.
+struct Excess {
+  double value = 0, size = 0, normal = 0;  // |J_t|, J_n
+  Vec gradient;
+};
+
+Excess ExcessOf(const PreparedEvent& event, double mu) {
+  const Eigen::Index t = event.dim - 1;
+  Excess out;
+  out.size = event.z_J.head(t).norm();
+  out.normal = event.z_J[t];
+  out.value = out.size - mu * out.normal;
+  out.gradient = Vec::Zero(event.dim);
+  if (out.size > 0) out.gradient.head(t) = event.z_J.head(t) / out.size;
+  out.gradient[t] = -mu;
+  return out;
+}
+
+// Slip after along the slip before, less than zero by more than noise.
+bool ReversesSlip(const PreparedEvent& event) {
+  const Eigen::Vector3d before = event.event->contact.v_minus_F;
+  const double slip = before.head<2>().norm();
+  const Eigen::Matrix3d cov_before = event.dv_F * event.cov * event.dv_F.transpose();
+  const auto along_cov = [&](const Eigen::Matrix3d& cov, const Eigen::Vector3d& a) {
+    return std::sqrt(std::max(0.0, a.dot(cov * a)));
+  };
+  Eigen::Vector3d direction(before.x(), before.y(), 0);
+  if (!(slip > 0)) return false;
+  direction /= slip;
+  if (slip < kBeyondNoise * along_cov(cov_before, direction)) return false;
+  // v_plus_F = v_minus_F + A_F J, each with its share of the measured quantities.
+  Input dJ = Input::Zero();
+  if (event.dim == 3) {
+    dJ = event.p * event.dz_J;
+  } else {
+    dJ.row(0) = event.p * event.dz_J.row(0);
+    dJ.row(2) = event.p * event.dz_J.row(2);
+  }
+  const Input d_after = event.dv_F + event.event->contact.A_F * dJ;
+  const Eigen::Matrix3d cov_after = d_after * event.cov * d_after.transpose();
+  return event.event->v_plus_F.dot(direction) < -kBeyondNoise * along_cov(cov_after, direction);
+}
+
+}  // namespace
+
+bool MaySpringBack(const std::vector<PreparedEvent>& events, double mu) {
+  constexpr int kFewest = 2;
+  int found = 0;
+  for (const PreparedEvent& event : events) {
+    if (event.no_demand) continue;
+    const Excess excess = ExcessOf(event, mu);
+    const Input noise = event.dz_J * event.cov;
+    const Eigen::Matrix3d cov = noise * event.dz_J.transpose();
+    const Eigen::Vector3d g = event.dim == 3
+                                  ? Eigen::Vector3d(excess.gradient)
+                                  : Eigen::Vector3d(excess.gradient[0], 0, excess.gradient[1]);
+    const double sd = std::sqrt(std::max(0.0, g.dot(cov * g)));
+    found += excess.value > kBeyondNoise * sd + 1e-9 || ReversesSlip(event);
+  }
+  return found >= kFewest;
+}
+
+Optimum FitSpringBack(const FitTask& task, const FitPoint& from, bool scan) {
+  std::vector<FitPoint> starts{EvaluateAt(task, from.mu, from.e, {}, true, from.e_t)};
+  // What springs back looks like sliding at low friction: the valley where more of it sticks lies
+  // at higher friction.
+  constexpr double kSticks = 1.5;
+  constexpr std::size_t kDescents = 2;
+  std::vector<FitPoint> grid;
+  if (scan)
+    for (const double e_t : {0.2, 0.7})
+      for (const double mu : {from.mu, 1.5 * from.mu, 3 * from.mu, std::max(kSticks, from.mu)})
+        grid.push_back(EvaluateAt(task, std::min(mu, kMuMax), from.e, {}, true, e_t));
+  std::erase_if(grid, [](const FitPoint& point) { return !point.ok; });
+  std::sort(grid.begin(), grid.end(),
+            [](const FitPoint& a, const FitPoint& b) { return a.cost < b.cost; });
+  grid.resize(std::min(grid.size(), kDescents));
+  std::move(grid.begin(), grid.end(), std::back_inserter(starts));
+  Optimum out;
+  out.starts = static_cast<int>(starts.size());
+  std::vector<double> costs;
+  for (const FitPoint& start : starts) {
+    if (!start.ok) continue;
+    FitPoint end = FitFrom(task, start, true, true, 1e-7);
+    costs.push_back(end.cost);
+    if (end.ok && (!out.best.ok || end.cost < out.best.cost)) out.best = std::move(end);
+  }
+  out.agreeing = static_cast<int>(std::count_if(
+      costs.begin(), costs.end(), [&](double cost) { return cost < out.best.cost + 0.05; }));
+  return out;
+}
+
+bool SpringsBack(const FitTask& task, const FitPoint& with, double gain) {
+  // Errors of the lever or of the inertia that no covariance holds look like less of it.
+  constexpr double kLeast = 0.03, kQuantile = 0.9995;
+  if (!(with.e_t >= kLeast)) return false;
+  const Information info = InformationAt(task, with);
+  return info.informed[2] && gain > IntervalThreshold(info, 2, kQuantile);
+}
+
+ConeTest HoldConeAgainst(const FitTask& task, const FitPoint& point, double mu) {
+  ConeTest test;
+  for (std::size_t i = 0; i < point.at.size(); ++i) {
+    const PreparedEvent& event = (*task.events)[i];
+    if (event.no_demand) continue;
+    ++test.n;
+    const Excess excess = ExcessOf(event, mu);
+    const double sd = std::sqrt(std::max(0.0, excess.gradient.dot(point.S[i] * excess.gradient)));
+    if (!(excess.value > kBeyondNoise * sd + 1e-9)) continue;
+    ++test.beyond;
+    if (excess.normal > 0) test.highest = std::max(test.highest, excess.size / excess.normal);
+  }
+  // Share of a Student-t of four degrees of freedom above three of its scales, the heaviest tail
+  // that is fitted; a few impacts may be of another kind all the same.
+  constexpr double kTail = 0.02, kChance = 1e-4;
+  double at_least = 0, term = std::pow(1 - kTail, test.n);
+  for (int k = 0; k < test.beyond; ++k) {
+    at_least += term;
+    term *= kTail / (1 - kTail) * (test.n - k) / (k + 1.0);
+  }
+  test.contradicts = test.beyond > 0 && 1 - at_least < kChance;
+  return test;
+}
+
+}  // namespace impactlab::impact
