@@ -21,17 +21,29 @@ namespace {
 
 int RunIdentify(const StageArguments& arguments) {
   const Stage stage = LoadStage(arguments);
-  const auto folder = OpenOutput(arguments.out, {"fit.json"}, arguments.shared);
+  const auto folder = OpenOutput(
+      arguments.out,
+      {"fit.json", "states_audit.json", "corrected/events.csv", "corrected/events_cov.csv"},
+      arguments.shared);
   if (!folder) return kDone;
-  const DataVerdict verdict =
-      JudgeImpacts(stage.experiment, stage.events, arguments.force_coefficients);
+  const JudgedStates judged =
+      JudgeStates(stage.experiment, stage.states, arguments.force_coefficients);
+  const DataVerdict& verdict = judged.verdict;
   const FitResult fit =
-      FitAll(stage.experiment, stage.events, {.cancellation = &program_cancellation}, verdict);
+      FitAll(stage.experiment, judged.events, {.cancellation = &program_cancellation}, verdict);
   WriteFile(arguments.out / "fit.json", ToJson(fit));
+  WriteFile(arguments.out / "states_audit.json", ToJson(judged));
+  // What the coefficients are of, for the verbs that follow.
+  if (judged.corrected) WriteEvents(arguments.out / "corrected", judged.events);
   folder->Finish();
-  fmt::print("{}written to {}\n", fit.BriefReport(), (arguments.out / "fit.json").string());
-  if (fit.n_events == 0)
-    throw DataError(fmt::format("{}: no accepted event", arguments.events.string()));
+  fmt::print("{}{}written to {}\n", BriefReport(judged), fit.BriefReport(),
+             (arguments.out / "fit.json").string());
+  if (fit.n_events == 0) {
+    std::string why;
+    for (const StateCause& cause : judged.causes)
+      why += fmt::format("; {}: {}", cause.text, cause.cure);
+    throw DataError(fmt::format("{}: no accepted event{}", arguments.events.string(), why));
+  }
   if (verdict.withheld) throw DataError(WithheldText(verdict));
   return kDone;
 }
@@ -117,9 +129,10 @@ void AddStageOptions(CLI::App& verb, StageArguments& arguments) {
 }  // namespace
 
 Stage LoadStage(const StageArguments& arguments) {
-  Stage stage{LoadExperiment(arguments.experiment), {}};
-  stage.events = ReadEvents(arguments.events, stage.experiment.body, stage.experiment.floor,
-                            stage.experiment.motion.flight.gravity_W);
+  Stage stage{LoadExperiment(arguments.experiment), {}, {}};
+  stage.states = LoadStates(stage.experiment, arguments.events);
+  if (!stage.states.note.empty()) fmt::print(stderr, "impactlab: note: {}\n", stage.states.note);
+  stage.events = stage.states.table.events;
   return stage;
 }
 

@@ -44,7 +44,8 @@ std::vector<PresentationTable> FormsOf(const PublishedTables& all);
 // The tables above as CSV, Markdown and LaTeX, and index.html.
 void WritePublished(const std::filesystem::path& folder, const PublishedTables& all);
 
-// The faults and how many rows have an attitude, for the terminal.
+// For the terminal: of every table how many rows disagree, kinds of fault with their counts and
+// first examples, and how many rows have an attitude. The full list is the form "faults".
 std::string BriefReport(const PublishedTables& all);
 
 }  // namespace impactlab

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <set>
 
@@ -267,6 +268,50 @@ Counts CountOf(const PublishedTables& all) {
   return n;
 }
 
+constexpr std::size_t kExamples = 3;  // of one kind, on the terminal
+
+// Lines of one kind for the terminal: its count and its first examples, "row sentence" each.
+std::string ExamplesOf(const std::string& kind, const std::vector<std::string>& lines) {
+  std::string out = fmt::format("  {:<12} {}\n", kind, lines.size());
+  for (std::size_t k = 0; k < std::min(kExamples, lines.size()); ++k)
+    out += "    " + lines[k] + "\n";
+  if (lines.size() > kExamples) out += fmt::format("    and {} more\n", lines.size() - kExamples);
+  return out;
+}
+
+// What disagrees in one table: how many of its rows, and kinds with their counts, the most frequent
+// first.
+std::string FaultSummary(const std::string& title, const std::vector<TableFault>& faults,
+                         std::size_t n_rows) {
+  std::set<std::string> rows;
+  std::vector<std::pair<std::string, std::vector<std::string>>> kinds;
+  for (const TableFault& f : faults) {
+    if (!f.row.empty()) rows.insert(f.row);
+    auto kind = std::find_if(kinds.begin(), kinds.end(),
+                             [&](const auto& known) { return known.first == f.kind; });
+    if (kind == kinds.end()) kind = kinds.insert(kinds.end(), {f.kind, {}});
+    kind->second.push_back(fmt::format("{:<4} {}", f.row, f.sentence));
+  }
+  std::stable_sort(kinds.begin(), kinds.end(),
+                   [](const auto& a, const auto& b) { return a.second.size() > b.second.size(); });
+  std::string out =
+      fmt::format("{}\n  {} of {} rows disagree with themselves\n", title, rows.size(), n_rows);
+  for (const auto& [kind, lines] : kinds) out += ExamplesOf(kind, lines);
+  return out;
+}
+
+// Rows whose attitude the source does not state.
+std::string AttitudeSummary(const PublishedTable& table) {
+  std::vector<std::string> lines;
+  for (std::size_t k = 0; k < table.audit.rows.size(); ++k) {
+    const RowAudit& row = table.audit.rows[k];
+    if (row.attitude != AttitudeSource::kStated)
+      lines.push_back(fmt::format("{:<4} {}: {}", table.table.rows[k].name,
+                                  AttitudeName(row.attitude), row.attitude_note));
+  }
+  return lines.empty() ? "" : ExamplesOf("orientation", lines);
+}
+
 void WriteIndex(const std::filesystem::path& path, const PublishedTables& all) {
   pipelines::Page page;
   page.title = all.name;
@@ -337,26 +382,16 @@ void WritePublished(const std::filesystem::path& folder, const PublishedTables& 
 
 std::string BriefReport(const PublishedTables& all) {
   std::string out;
-  for (const PublishedTable& t : all.tables) {
-    out += t.table.title + "\n";
-    for (const TableFault& f : t.audit.faults)
-      out += fmt::format("  {:<12} {:<4} {}\n", f.kind, f.row, f.sentence);
-    for (std::size_t k = 0; k < t.audit.rows.size(); ++k)
-      if (t.audit.rows[k].attitude != AttitudeSource::kStated)
-        out += fmt::format("  {:<12} {:<4} {}: {}\n", "orientation", t.table.rows[k].name,
-                           AttitudeName(t.audit.rows[k].attitude), t.audit.rows[k].attitude_note);
-  }
-  for (const PlanarTable& t : all.planar) {
-    out += t.title + "\n";
-    for (const TableFault& f : t.faults)
-      out += fmt::format("  {:<12} {:<4} {}\n", f.kind, f.row, f.sentence);
-  }
+  for (const PublishedTable& t : all.tables)
+    out += FaultSummary(t.table.title, t.audit.faults, t.table.rows.size()) + AttitudeSummary(t);
+  for (const PlanarTable& t : all.planar) out += FaultSummary(t.title, t.faults, t.rows.size());
   const Counts n = CountOf(all);
   return out + fmt::format(
                    "{} disagreements in {} of {} experiments; {} with an orientation, {} solved, "
-                   "{} need one\n",
+                   "{} need one\n{}",
                    n.faults, n.experiments_with_faults, n.experiments, n.stated, n.solved,
-                   n.rows - n.stated - n.solved);
+                   n.rows - n.stated - n.solved,
+                   n.faults > 0 ? "all disagreements stand in faults.csv and index.html\n" : "");
 }
 
 }  // namespace impactlab

@@ -8,6 +8,7 @@
 #include "pipelines/config/restitution_keys.h"
 #include "pipelines/config/visit.h"
 #include "pipelines/config/yaml.h"
+#include "pipelines/tables/state_table.h"
 
 namespace impactlab {
 namespace {
@@ -110,6 +111,22 @@ void VisitRecordings(Keys& keys, Experiment& e) {
   } else {
     pipelines::VisitColumns(keys, e.columns);
   }
+}
+
+// Names in tables of states; those that are not stated are ours.
+void VisitStateColumns(Keys& keys, std::map<std::string, std::string>& columns) {
+  keys.Stated(!columns.empty())
+      .Map("columns",
+           "our name of a column (v_minus_x, theta_dot_plus, sd_r_z, ...) and the name in the "
+           "table; a name there that ends in a unit (or a space and a unit) is in that unit. "
+           "Default: the columns of events.csv in any unit",
+           [&](Keys& k) {
+             for (const std::string& name : StateColumnNames()) {
+               std::string column = columns.contains(name) ? columns.at(name) : "";
+               k.Stated(!column.empty()).Text(name.c_str(), column, "");
+               if (!column.empty()) columns[name] = column;
+             }
+           });
 }
 
 void VisitMotion(Keys& keys, MotionFitOptions& m) {
@@ -279,6 +296,10 @@ void VisitExperiment(Keys& keys, Experiment& e) {
   keys.Text("name", e.name, "for reports. Default: name of the file");
   keys.Map(
       "recordings", "What was recorded.", [&](Keys& k) { VisitRecordings(k, e); }, Need::kRequired);
+  keys.Stated(!e.state_columns.empty())
+      .Map("states",
+           "Tables of states made elsewhere, of `identify`, `validate`, `predict --events`.",
+           [&](Keys& k) { VisitStateColumns(k, e.state_columns); });
   VisitBodyAndFloor(keys, e);
   keys.Map("motion", "the fit of two flights that meet at an impact",
            [&](Keys& k) { VisitMotion(k, e.motion); });

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -61,6 +62,8 @@ struct Experiment {
   Plane floor;
   MotionFitOptions motion;  // motion.flight.gravity_W is the gravity of the experiment
   AuditOptions audit;
+  // Names in foreign tables of states, by ours (pipelines/tables/state_table.h).
+  std::map<std::string, std::string> state_columns;
   FrameCorrection correction;  // known beforehand, applied before anything else
   // audit parameters that may be corrected: names of Evidence::parameter, or "all"
   std::vector<std::string> apply;

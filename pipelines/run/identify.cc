@@ -40,10 +40,14 @@ LawFit WithheldFit(RestitutionLaw law, const std::string& reason) {
 
 }  // namespace
 
-DataVerdict pipelines::JudgeData(const AuditResult& recorded, const AuditResult* corrected,
-                                 bool force) {
+DataVerdict JudgeAudit(const AuditResult& recorded, const AuditResult* corrected, bool force) {
   const AuditResult& last = corrected ? *corrected : recorded;
   const ClosureVerdict& judged = last.closure;
+  // No momentum of impacts, nor any cause of its residual, is asked of what is not one body.
+  if (!last.rigidity.rigid)
+    return {.verdict = ClosureWord(Closure::kDoesNotClose),
+            .reason = last.rigidity.text,
+            .withheld = !force};
   DataVerdict out = VerdictOf(judged, force);
   std::string named;
   for (const Finding& finding : recorded.findings)

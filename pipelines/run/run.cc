@@ -39,12 +39,6 @@ AuditResult AuditImpacts(const Experiment& experiment, const Analysis& analysis)
 
 namespace {
 
-bool IsIdentity(const FrameCorrection& c) {
-  return c.rotation_offset_B.isZero(0) && c.com_offset_B.isZero(0) && c.length_scale == 1 &&
-         c.clock_rate == 1 && !c.mirrored && !c.theta_flipped && c.floor_offset == 0 &&
-         c.floor_tilt == 0;
-}
-
 // `second` found on data that `first` had already corrected.
 FrameCorrection Compose(const FrameCorrection& first, const FrameCorrection& second) {
   FrameCorrection both = first;
@@ -286,12 +280,14 @@ RunResult RunExperiment(const Experiment& declared, Recordings recordings,
   run.has_corrected = !IsIdentity(allowed);
   const bool force = options.force_coefficients;
   const auto judge = [&](const AuditResult* corrected) {
+    const AuditResult& last = corrected ? *corrected : run.audit;
     // Air slows a light body by more than a wrong clock would.
-    if (experiment.motion.flight.drag_per_m == 0 && IsContradictory(experiment, fall)) {
+    if (last.rigidity.rigid && experiment.motion.flight.drag_per_m == 0 &&
+        IsContradictory(experiment, fall)) {
       if (!force) run.diagnosis = fall;
       return VerdictOnFall(*fall, force);
     }
-    return pipelines::JudgeData(run.audit, corrected, force);
+    return JudgeAudit(run.audit, corrected, force);
   };
   if (run.has_corrected) {
     const FrameCorrection both_corrections = Compose(experiment.correction, allowed);
@@ -302,9 +298,8 @@ RunResult RunExperiment(const Experiment& declared, Recordings recordings,
     run.verdict = judge(&run.audit_corrected);
     // Coefficients as recorded are kept for comparison, under the verdict of the recorded data.
     const bool compared = force || !run.verdict.withheld;
-    IdentifyAndStudy(experiment, recordings, true,
-                     pipelines::JudgeData(run.audit, nullptr, compared), options, context,
-                     &recorded);
+    IdentifyAndStudy(experiment, recordings, true, JudgeAudit(run.audit, nullptr, compared),
+                     options, context, &recorded);
     IdentifyAndStudy(experiment, recordings, false, run.verdict, options, context, &corrected);
     run.corrected = std::move(corrected.analysis);
   } else {

@@ -92,6 +92,10 @@ RunResult RunExperiment(const Experiment& declared, Recordings recordings,
 DataVerdict JudgeImpacts(const Experiment& experiment, const std::vector<ImpactEvent>& events,
                          bool force);
 
+// The verdict above all coefficients: of what was corrected where the audit's correction was
+// applied (`corrected` not null), with what it was as recorded. `force`: nothing is withheld.
+DataVerdict JudgeAudit(const AuditResult& recorded, const AuditResult* corrected, bool force);
+
 // Fits of all laws of the experiment to the accepted events, with the rejected ones listed; without
 // a verdict. Where `verdict` withholds coefficients, all are null with its reason.
 FitResult FitAll(const Experiment& experiment, const std::vector<ImpactEvent>& events,

@@ -66,11 +66,17 @@ Json Of(const ClosureVerdict& v) {
           {"text", v.text}};
 }
 
+Json Of(const RigidityVerdict& v) {
+  return {{"rigid", v.rigid},     {"tested", v.tested},           {"n", v.n},
+          {"against", v.against}, {"share", NumberJson(v.share)}, {"text", v.text}};
+}
+
 }  // namespace
 
 std::string ToJson(const AuditResult& audit) {
   Json json;
   json["momentum_closure"] = Of(audit.closure);
+  json["rigidity"] = Of(audit.rigidity);
   json["momentum"] = Of(audit.momentum);
   json["momentum_corrected"] = Of(audit.momentum_corrected);
   json["gravity_m_per_s2"] = Of(audit.gravity);

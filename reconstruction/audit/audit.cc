@@ -364,6 +364,18 @@ Explanation ExplainFrame(const AuditInput& input, const ErrorLayout& layout,
   return explanation;
 }
 
+// What flights that are not those of one rigid body say of frames, floor and inertia is no error of
+// these.
+void NameNothing(AuditResult* result) {
+  for (Finding& finding : result->findings) {
+    if (!finding.named) continue;
+    finding.named = false;
+    finding.text += "; not named, for these are not flights of one rigid body";
+  }
+  result->correction = {};
+  result->body = {};
+}
+
 constexpr double kMostInertiaChange = 4.6;  // of its logarithm: a hundredfold is no inertia
 
 // Momentum of the events once everything that is named is corrected, and the inertia that it asks
@@ -409,6 +421,7 @@ AuditResult Audit(std::span<const ImpactEvent> events, std::span<const FlightArc
   AuditInput input = MakeInput(events, arcs, rests, body, floor, options);
   AuditResult result;
   result.closure = JudgeClosure(events, body);
+  result.rigidity = JudgeRigidity(arcs, body, options.gravity_W);
   const ErrorLayout layout(body);
   for (const ImpactEvent* event : input.events)
     result.events.push_back(AuditEvent(*event, body, input.floor, options));
@@ -438,8 +451,18 @@ AuditResult Audit(std::span<const ImpactEvent> events, std::span<const FlightArc
   correction.floor_tilt = named(layout.tilt);
   result.body.corner_radius_change = named(layout.corner);
   JudgeInertia(input, layout, explanation, result);
+  if (!result.rigidity.rigid) NameNothing(&result);
   AuditCorrected(input, layout, explanation, single, &result);
   return result;
+}
+
+std::vector<ImpactEvent> CorrectEvents(std::span<const ImpactEvent> events,
+                                       const FrameCorrection& correction, const Body& body,
+                                       const Plane& floor, const Eigen::Vector3d& gravity_W) {
+  std::vector<ImpactEvent> out;
+  for (const ImpactEvent& event : events)
+    out.push_back(event.accepted ? CorrectEvent(event, correction, body, floor, gravity_W) : event);
+  return out;
 }
 
 Body CorrectedBody(const Body& body, const BodyCorrection& correction) {

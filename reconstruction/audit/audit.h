@@ -15,6 +15,7 @@
 
 #include "impact/body/event.h"
 #include "reconstruction/audit/closure.h"
+#include "reconstruction/audit/rigidity.h"
 #include "reconstruction/motion/motion_fit.h"
 
 namespace impactlab {
@@ -95,6 +96,8 @@ struct AuditOptions {
 
 struct AuditResult {
   ClosureVerdict closure;  // as recorded: before any named correction
+  // Of the flights. Where they are not those of one rigid body, nothing is named or corrected.
+  RigidityVerdict rigidity;
   MomentumAudit momentum;  // as recorded
   // After `correction` and `body`, over the events that are single contacts with them; the radii of
   // gyration carry their uncertainty.
@@ -111,5 +114,11 @@ struct AuditResult {
 AuditResult Audit(std::span<const ImpactEvent> events, std::span<const FlightArc> arcs,
                   std::span<const RestPose> rests, const Body& body, const Plane& floor,
                   const AuditOptions& options = {});
+
+// Accepted events as they would read without the errors, over the floor as it truly is; contact
+// point and covariance follow. Events need their attitudes.
+std::vector<ImpactEvent> CorrectEvents(std::span<const ImpactEvent> events,
+                                       const FrameCorrection& correction, const Body& body,
+                                       const Plane& floor, const Eigen::Vector3d& gravity_W);
 
 }  // namespace impactlab

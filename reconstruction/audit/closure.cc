@@ -25,25 +25,32 @@ constexpr double kLeftOut = 0.1;  // share of the impacts with the largest resid
 constexpr double kLeastChange = 0.05;
 
 // One impact: squares of residual, expected residual, spin change and the change that its impulse
-// would cause across its lever, and its chi-square.
+// would cause across its lever, its chi-square, and the square of the change that follows from
+// momentum and its product with the one measured.
 struct Residual {
   double square = 0, expected = 0, change = 0, possible = 0, chi_square = 0;
-  int dof = 0;
+  double predicted = 0, product = 0;
+  int dof = 0, components = 0;
 };
 
 Residual ResidualOf(const ImpactEvent& event, const Body& body) {
-  const Vector3d normal = event.contact.X_WF.linear().col(2);
-  const reconstruction::SpinResidual found = reconstruction::MomentumResidual(event, body, normal);
+  // The lever of the event itself: a table of states may give one without an attitude.
+  const reconstruction::SpinResidual found =
+      reconstruction::MomentumResidualAbout(event, body, event.p_WP - event.X_WB.translation());
   const Matrix3d seen =
       Matrix3d::Identity() - event.unseen_axis_B * event.unseen_axis_B.transpose();
-  const Vector3d change = event.omega_plus - event.omega_minus;
+  const Vector3d change_W = event.omega_plus - event.omega_minus;
+  const Vector3d change = body.planar ? Vector3d(0, change_W.y(), 0)
+                                      : Vector3d(seen * event.X_WB.linear().transpose() * change_W);
   const Vector3d e = seen * found.value;
   const Matrix3d cov = seen * found.cov * seen;
   Residual out;
   out.square = e.squaredNorm();
   out.expected = cov.trace();
-  out.change = body.planar ? change.y() * change.y()
-                           : (seen * event.X_WB.linear().transpose() * change).squaredNorm();
+  out.change = change.squaredNorm();
+  out.predicted = (change - e).squaredNorm();
+  out.product = change.dot(change - e);
+  out.components = body.planar ? 1 : event.unseen_axis_B.isZero(0) ? 3 : 2;
   const double inertia = body.planar ? body.inertia_B(1, 1) : body.inertia_B.trace() / 3;
   out.possible = ((event.p_WP - event.X_WB.translation()).squaredNorm() *
                   (event.v_plus - event.v_minus).squaredNorm()) *
@@ -55,6 +62,23 @@ Residual ResidualOf(const ImpactEvent& event, const Body& body) {
     ++out.dof;
   }
   return out;
+}
+
+// States without any standard deviation: what scatters about the changes that momentum gives, times
+// the one factor that suits them best, counts as noise, so that only a wrong factor (of units,
+// inertia or sense) is refused.
+void NoiseFromScatter(const ClosureOptions& options, Residual* sum, double* probability) {
+  const int dof = sum->components - 1;
+  if (dof < 1 || !(sum->predicted > 0)) return;
+  const double factor = sum->product / sum->predicted;
+  const double left = std::max(0.0, sum->change - factor * sum->product);
+  const double step = std::pow(factor - 1, 2) * sum->predicted;
+  sum->expected = std::min(sum->square, left * sum->components / dof);
+  sum->dof = dof;
+  // Noise of the velocities would draw the factor towards zero.
+  if (left > options.share * options.share * sum->change) return;
+  const double t = std::sqrt(step / std::max(left / dof, 1e-30 * (step + sum->change)));
+  *probability = step > 0 ? 2 * (1 - StudentCdf(t, dof)) : 1;
 }
 
 std::string Sentence(const ClosureVerdict& v, const ClosureOptions& options) {
@@ -114,12 +138,16 @@ ClosureVerdict JudgeClosure(std::span<const ImpactEvent> events, const Body& bod
     sum.square += r.square, sum.expected += r.expected, sum.change += r.change;
     sum.possible += r.possible;
     sum.chi_square += r.chi_square, sum.dof += r.dof;
+    sum.predicted += r.predicted, sum.product += r.product, sum.components += r.components;
   }
+  if (sum.dof > 0)
+    verdict.probability = 1 - ChiSquareCdf(sum.chi_square, sum.dof);
+  else
+    NoiseFromScatter(options, &sum, &verdict.probability);
   if (!(sum.change > 0) || sum.dof == 0) return finish();
   const double change = std::max(sum.change, kLeastChange * kLeastChange * sum.possible);
   verdict.share = std::sqrt(std::max(0.0, sum.square - sum.expected) / change);
   verdict.noise_share = std::sqrt(sum.expected / change);
-  verdict.probability = 1 - ChiSquareCdf(sum.chi_square, sum.dof);
   if (verdict.share > options.share && verdict.probability < options.probability) {
     verdict.closure = Closure::kDoesNotClose;
   } else if (verdict.noise_share <= options.share) {

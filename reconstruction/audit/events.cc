@@ -84,7 +84,11 @@ std::string PlusMinus(const Estimate& estimate, double factor) {
 }
 
 SpinResidual MomentumResidual(const ImpactEvent& event, const Body& body, const Vector3d& normal) {
-  const Vector3d r = LeverW(event, body, normal), dv = event.v_plus - event.v_minus;
+  return MomentumResidualAbout(event, body, LeverW(event, body, normal));
+}
+
+SpinResidual MomentumResidualAbout(const ImpactEvent& event, const Body& body, const Vector3d& r) {
+  const Vector3d dv = event.v_plus - event.v_minus;
   const Matrix3d K = InverseInertiaPerMass(event, body), R = event.X_WB.linear();
   const Vector3d e = event.omega_plus - event.omega_minus - K * r.cross(dv);
   Matrix3x15 J = Matrix3x15::Zero();

@@ -264,8 +264,44 @@ class FlightFinder {
     }
   }
 
+  // Factor by which noise that is alike from frame to frame, as of smoothed data, widens the sd of
+  // an acceleration of the attitude: that of a first-order autoregression.
+  double WideningByCorrelation() const {
+    constexpr double kMostCorrelation = 0.95;
+    double products = 0, squares = 0;
+    for (const Segment& segment : out_.flights) {
+      for (int d = signals_.n_position; d < signals_.dim; ++d) {
+        const BentLine line = FitBentLine(signals_, d, segment);
+        // An exact fit leaves nothing; three parameters draw neighbours apart.
+        if (line.dof < 3) continue;
+        products += line.neighbours + 3 * line.rss / (line.dof + 3);
+        squares += line.rss;
+      }
+    }
+    const double correlation =
+        squares > 0 ? std::clamp(products / squares, 0.0, kMostCorrelation) : 0;
+    return std::sqrt((1 + correlation) / (1 - correlation));
+  }
+
+  // Spin of a flight and its change beyond free flight. `rough`: factor of the sd.
+  void ReportSpin(const Arc& flight, double rough, FlightArc* arc) const {
+    if (!flight.converged) return;
+    if (recording_.planar) {
+      // theta is counter-clockwise, about -W_y.
+      arc->omega_B.y() = -flight.line[2].coefficients[1];
+      arc->spin_acceleration_B.y() = -flight.line[2].coefficients[2];
+      arc->sd_spin_acceleration.y() = rough * std::sqrt(flight.line[2].cov(2, 2));
+      return;
+    }
+    arc->omega_B = flight.omega_B;
+    arc->spin_acceleration_B = flight.alpha_B;
+    arc->sd_spin_acceleration =
+        rough * flight.cov_rotation.diagonal().tail<3>().cwiseMax(0).cwiseSqrt();
+  }
+
   void ReportArcs() {
     NoiseModel free = out_.noise;
+    const double correlated = WideningByCorrelation();
     for (int d = 0; d < 6; ++d) free.acceleration[d] = 1e6 * tolerance_[d];
     for (const Segment& segment : out_.flights) {
       if (segment.size() < 2 * options_.min_frames) continue;
@@ -305,6 +341,8 @@ class FlightFinder {
         arc.omega_drift =
             size > 0 ? (body_.inertia_B * flight.alpha_B).norm() * arc.duration / size : 0;
       }
+      const double noise = out_.noise.sd[recording_.planar ? 2 : 3];
+      ReportSpin(flight, correlated * std::max(1.0, arc.rms_angle / noise), &arc);
       out_.arcs.push_back(arc);
     }
   }

@@ -56,6 +56,11 @@ struct FlightArc {
   double rms_position = 0, rms_angle = 0;  // residuals [m], [rad]
   // change of angular momentum over the arc relative to its size (planar: spin)
   double omega_drift = 0;
+  // Mean spin [rad/s], and what the spin gains beyond free flight with its sd [rad/s^2], in B. The
+  // sd holds noise that is alike from frame to frame; 0: not measured.
+  Eigen::Vector3d omega_B = Eigen::Vector3d::Zero();
+  Eigen::Vector3d spin_acceleration_B = Eigen::Vector3d::Zero();
+  Eigen::Vector3d sd_spin_acceleration = Eigen::Vector3d::Zero();
 };
 
 // A stretch in which the body rests: the other control experiment.

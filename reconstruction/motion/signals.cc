@@ -212,10 +212,13 @@ BentLine FitBentLine(const Signals& signals, int signal, const Segment& segment)
   }
   const Matrix3d inverse = normal.inverse();
   const Vector3d fit = inverse * right;
+  double before = 0;
   for (int i = segment.first; i <= segment.last; ++i) {
     const double u = (signals.t[i] - t0) / scale;
     const double residual = signals.y[i][signal] - y0 - fit[0] - fit[1] * u - 0.5 * fit[2] * u * u;
     line.rss += residual * residual;
+    line.neighbours += residual * before;
+    before = residual;
   }
   line.acceleration = fit[2] / (scale * scale);
   line.sd_acceleration = std::sqrt(inverse(2, 2)) / (scale * scale);

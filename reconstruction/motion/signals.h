@@ -50,6 +50,7 @@ struct BentLine {
   double acceleration = 0, sd_acceleration = 0;  // beyond gravity; sd for noise of 1
   double rss = 0;                                // with the acceleration free
   int dof = 0;                                   // frames - 3
+  double neighbours = 0;                         // sum of products of neighbouring residuals
 };
 BentLine FitBentLine(const Signals& signals, int signal, const Segment& segment);
 

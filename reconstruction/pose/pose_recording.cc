@@ -9,6 +9,7 @@
 
 #include "data/base/error.h"
 #include "data/files/atomic_file.h"
+#include "data/files/column_map.h"
 #include "data/files/table.h"
 #include "data/files/text.h"
 #include "data/files/units.h"
@@ -73,29 +74,6 @@ Table ReadHeader(const std::filesystem::path& path) {
   return ParseCsv(text, path.string(), options);
 }
 
-// A column under a foreign name: "their_name" (unit by its suffix, SI where it has none) or
-// "their_name unit".
-Source Mapped(const Table& header, const Key& key, const std::string& mapping) {
-  const std::string name(TrimSpace(mapping));
-  const std::size_t space = name.find_last_of(" \t");
-  if (header.Has(name) || space == std::string::npos) {
-    header.Column(name);  // throws where there is none, naming the nearest
-    const UnitName split = SplitUnit(name);
-    return {name, split.quantity == key.quantity ? split.to_si : 1};
-  }
-  const std::string unit = name.substr(space + 1);
-  const std::string own(TrimSpace(std::string_view(name).substr(0, space)));
-  header.Column(own);
-  const double factor = ToSi(unit);
-  if (QuantityOf(unit) != key.quantity) {
-    throw ConfigError(
-        fmt::format("columns: {}: found unit {} of {} for '{}', allowed a unit of {}: {}", key.name,
-                    unit, QuantityName(QuantityOf(unit)), own, QuantityName(key.quantity),
-                    JoinNames(UnitsOf(key.quantity))));
-  }
-  return {own, factor};
-}
-
 Source Find(const Table& header, const Key& key, const PoseColumns& columns) {
   const auto mapping = columns.names.find(key.name);
   const bool attitude =
@@ -106,7 +84,10 @@ Source Find(const Table& header, const Key& key, const PoseColumns& columns) {
   if (key.quantity == Quantity::kDimensionless && quaternion != columns.names.end() &&
       quaternion->second == kNotMeasured)
     return {key.name, 1, true};
-  if (mapping != columns.names.end()) return Mapped(header, key, mapping->second);
+  if (mapping != columns.names.end()) {
+    const MappedColumn mapped = MapColumn(header, key.name, key.quantity, mapping->second);
+    return {mapped.name, mapped.to_si};
+  }
   if (key.quantity == Quantity::kDimensionless) {
     header.Column(key.name);
     return {key.name, 1};
@@ -215,6 +196,12 @@ PoseRecording ReadPoses(const std::filesystem::path& path, const PoseColumns& co
     recording.X_WB.push_back(X_WB);
   }
   return recording;
+}
+
+bool IsIdentity(const FrameCorrection& c) {
+  return c.rotation_offset_B.isZero(0) && c.com_offset_B.isZero(0) && c.length_scale == 1 &&
+         c.clock_rate == 1 && !c.mirrored && !c.theta_flipped && c.floor_offset == 0 &&
+         c.floor_tilt == 0;
 }
 
 PoseRecording Correct(const PoseRecording& recording, const FrameCorrection& correction) {

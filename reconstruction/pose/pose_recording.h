@@ -58,6 +58,8 @@ struct FrameCorrection {
   double theta_offset() const { return -rotation_offset_B.y(); }
 };
 
+// True where no error is stated.
+bool IsIdentity(const FrameCorrection& correction);
 // The recording as it would read without the errors (floor entries do not apply to poses; see
 // CorrectedFloor).
 PoseRecording Correct(const PoseRecording& recording, const FrameCorrection& correction);

@@ -6,10 +6,12 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <random>
 #include <sstream>
 #include <string>
 
 #include "data/files/fit_result.h"
+#include "tests/support/hinged_body.h"
 #include "tests/support/process.h"
 
 namespace impactlab::test {
@@ -146,6 +148,41 @@ TEST(DataVerdict, AFallThatIsNotGravitysWithholdsThem) {
     EXPECT_THAT(run.err, HasSubstr("correction: {")) << clock;
     EXPECT_TRUE(FitIn(scratch.path() / "run").verdict.withheld) << clock;
   }
+}
+
+TEST(DataVerdict, TwoLinksTakenForOneBodyWithholdThemAndNameNoErrorOfTheFrame) {
+  const ScratchFolder scratch("verdict hinged");
+  std::mt19937_64 rng(9);
+  std::uniform_real_distribution<double> uniform(-1, 1);
+  std::normal_distribution<double> normal;
+  testing::HingedBody hinged(0.1, 0.02, 0.1);
+  for (int drop = 0; drop < 24; ++drop) {
+    hinged.Throw(0, 0.4, uniform(rng), 3 * uniform(rng), 6 * uniform(rng), 6 * uniform(rng));
+    std::string text = "t_s,x_m,z_m,theta_rad\n";
+    for (int i = 0; i < 150; ++i) {
+      const Eigen::Vector3d pose = hinged.Pose();
+      text += fmt::format("{:.6f},{:.7f},{:.7f},{:.7f}\n", i / 250.0, pose.x() + 4e-5 * normal(rng),
+                          pose.y() + 4e-5 * normal(rng), pose.z() + 7e-4 * normal(rng));
+      hinged.Advance(1 / 250.0, 0.5, 0.2);
+    }
+    WriteText(scratch.path() / fmt::format("link_{:02d}.csv", drop), text);
+  }
+  WriteText(scratch.path() / "e.yaml",
+            "schema: impactlab.experiment/1\n"
+            "recordings: {files: link_*.csv, kind: planar_poses}\n"
+            "body: {shape: box, sides_m: [0.1, 0.02], mass_kg: 0.1}\n"
+            "floor: {normal: [0, 0, 1], offset_m: 0}\naudit: {apply: all}\n"
+            "identify: {bootstrap: 0, grid: 0}\n");
+  const std::string out = scratch.path() / "run";
+  const ProcessResult run = RunProgram(
+      {"run", (scratch.path() / "e.yaml").string(), "--out", out, "--no-report"}, scratch.path());
+  EXPECT_EQ(run.code, 3) << run.out;
+  EXPECT_THAT(run.err, AllOf(HasSubstr("not one rigid body in free flight"), HasSubstr("hinge")));
+  EXPECT_THAT(run.out, AllOf(Not(HasSubstr("found   ")), Not(HasSubstr("mu_k"))));
+  EXPECT_TRUE(FitIn(out).verdict.withheld);
+  EXPECT_THAT(ReadText(out + "/audit.json"),
+              AllOf(HasSubstr("\"rigid\": false"), Not(HasSubstr("\"named\": true")),
+                    Not(HasSubstr("after_correction"))));
 }
 
 TEST(DataVerdict, ForcedCoefficientsAreGivenWithTheVerdictBesideThem) {

@@ -9,6 +9,7 @@
 #include "data/files/fit_result.h"
 #include "pipelines/cli/detail/verb.h"
 #include "pipelines/run/experiment.h"
+#include "pipelines/states/states.h"
 
 namespace impactlab::pipelines {
 
@@ -24,6 +25,7 @@ struct StageArguments {
 
 struct Stage {
   Experiment experiment;
+  TableStates states;  // with what became of the declared correction, said on standard error
   std::vector<ImpactEvent> events;
 };
 

@@ -30,10 +30,6 @@ std::vector<ImpactEvent> CollectImpacts(const std::vector<MotionFit>& fits);
 // Free flights, rests and impacts against the laws that hold without a model of impact.
 AuditResult AuditImpacts(const Experiment& experiment, const Analysis& analysis);
 
-// The verdict above all coefficients: of what was corrected where the audit's correction was
-// applied (`corrected` not null), with what it was as recorded. `force`: nothing is withheld.
-DataVerdict JudgeData(const AuditResult& recorded, const AuditResult* corrected, bool force);
-
 // The impacts and the body that fits are of, and the fits of all laws.
 struct IdentifiedImpacts {
   std::vector<ImpactEvent> events;

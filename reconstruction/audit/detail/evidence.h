@@ -95,6 +95,10 @@ struct SpinResidual {
 };
 SpinResidual MomentumResidual(const ImpactEvent& event, const Body& body,
                               const Eigen::Vector3d& floor_normal);
+// The same with a lever of its own, from the centre of mass in W [m], in place of the body's
+// support.
+SpinResidual MomentumResidualAbout(const ImpactEvent& event, const Body& body,
+                                   const Eigen::Vector3d& lever_W);
 
 // The event as it would read without the errors; contact point and covariance follow.
 ImpactEvent CorrectEvent(const ImpactEvent& event, const FrameCorrection& correction,

@@ -295,5 +295,43 @@ TEST_F(PublishedFile, PlanarTableThatIsRight) {
   EXPECT_THROW(LoadPublished(folder_ / "p.yaml"), DataError);
 }
 
+TableFault FaultOf(const std::string& kind, const std::string& row, const std::string& sentence) {
+  TableFault fault;
+  fault.kind = kind;
+  fault.row = row;
+  fault.sentence = sentence;
+  return fault;
+}
+
+// A table of many faults is a few lines on the terminal: how many rows, every kind with its count,
+// its first examples; the form of all faults holds every one.
+TEST(PublishedSummary, ManyFaultsAreCountedByKind) {
+  PublishedTables all;
+  PublishedTable& table = all.tables.emplace_back();
+  table.table.title = "tosses";
+  for (int k = 0; k < 600; ++k) {
+    PrintedRow row;
+    row.name = fmt::format("t{}", k);
+    table.table.rows.push_back(row);
+    table.audit.rows.emplace_back();
+    if (k < 40) table.audit.faults.push_back(FaultOf("contact", row.name, "c"));
+    if (k % 2 == 0)
+      table.audit.faults.push_back(FaultOf("energy", row.name, fmt::format("gains {} %", k)));
+  }
+  table.audit.faults.push_back(FaultOf("inertia", "", "the inertia differs"));
+  const std::string text = BriefReport(all);
+  EXPECT_LE(std::count(text.begin(), text.end(), '\n'), 25) << text;
+  EXPECT_THAT(text, HasSubstr("tosses\n  320 of 600 rows disagree with themselves\n  energy       "
+                              "300\n    t0   gains 0 %\n"));
+  EXPECT_THAT(text, HasSubstr("and 297 more\n  contact      40\n"));
+  EXPECT_THAT(text, HasSubstr("the inertia differs"));
+  EXPECT_THAT(text, HasSubstr("orientation  600\n"));
+  EXPECT_THAT(text, HasSubstr("faults.csv"));
+  std::size_t listed = 0;
+  for (const PresentationTable& form : FormsOf(all))
+    if (form.name == "faults") listed = form.rows.size();
+  EXPECT_EQ(listed, 341u);
+}
+
 }  // namespace
 }  // namespace impactlab

@@ -66,6 +66,43 @@ TEST(Closure, WhatIsNotOfTheDeclaredBodyDoesNotClose) {
   }
 }
 
+TEST(Closure, StatesWithoutStandardDeviationsAreRefusedForAFactorAndNotForScatter) {
+  int refused = 0, closes = 0;
+  for (int i = 0; i < 200; ++i) {
+    Scene scene = i % 2 == 0 ? Scene() : SceneInSpace();
+    scene.events = 3 + i % 20;
+    scene.noise_spin = i % 3 == 0 ? 0.03 : i % 3 == 1 ? 1 : 8;
+    scene.noise_velocity = i % 5 == 0 ? 0.2 : 2e-3;
+    AuditSet set = MakeSet(scene, 8000 + i);
+    for (ImpactEvent& e : set.events) e.cov.setZero();
+    const ClosureVerdict verdict = Judge(scene, set);
+    refused += verdict.closure == Closure::kDoesNotClose;
+    closes += verdict.closure == Closure::kCloses;
+    // Degrees for radians, millimetres for metres, the other sense of turning.
+    if (scene.events < 8 || i % 3 == 2 || i % 5 == 0) continue;
+    for (const auto& [spin, speed] :
+         {std::pair(180 / M_PI, 1.0), std::pair(1.0, 1e3), std::pair(-1.0, 1.0)}) {
+      AuditSet wrong = set;
+      for (ImpactEvent& e : wrong.events) {
+        for (Vector3d* omega : {&e.omega_minus, &e.omega_plus}) *omega *= spin;
+        for (Vector3d* v : {&e.v_minus, &e.v_plus}) *v *= speed;
+      }
+      const ClosureVerdict of_wrong = Judge(scene, wrong);
+      EXPECT_EQ(of_wrong.closure, Closure::kDoesNotClose)
+          << i << " " << spin << " " << speed << " " << of_wrong.text;
+    }
+  }
+  EXPECT_LE(refused, 2);
+  EXPECT_GT(closes, 80);
+}
+
+TEST(Closure, ALeverWithoutAnAttitudeCounts) {
+  Scene scene;
+  AuditSet set = MakeSet(scene, 24);
+  for (ImpactEvent& e : set.events) e.X_WB.linear().setIdentity();
+  EXPECT_EQ(Judge(scene, set).closure, Closure::kCloses);
+}
+
 TEST(Closure, AMirroredBallInSpaceIsRefusedAndAuditedWithoutFault) {
   Scene scene;
   scene.body = MakeBall(0.03, 0.1);

@@ -1,0 +1,198 @@
+#include "pipelines/states/states.h"
+
+#include <fmt/format.h>
+
+#include <Eigen/Core>
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "data/base/error.h"
+#include "data/files/atomic_file.h"
+#include "pipelines/tables/event_columns.h"
+
+namespace impactlab {
+namespace {
+
+using Eigen::Vector3d;
+
+// Places of a table that states none, or no noise of them [m].
+constexpr double kNoPlace = 1e3, kPlaceNoise = 1e-3;
+
+// The states of a body whose attitude they do not hold: errors of scale, clock and hand alone.
+std::vector<ImpactEvent> CorrectLevers(const std::vector<ImpactEvent>& events,
+                                       const FrameCorrection& c, const Plane& floor,
+                                       const Body& body, const Vector3d& gravity_W) {
+  Vector3d flip = Vector3d::Ones();
+  if (c.mirrored) flip(body.planar ? 0 : 1) = -1;
+  const Eigen::Matrix3d place = Eigen::Matrix3d(flip.asDiagonal()) / c.length_scale;
+  const double turn = (c.theta_flipped ? -1 : 1) * c.clock_rate;
+  EventCovariance map = EventCovariance::Zero();
+  for (const int k : {kVMinus, kVPlus}) map.block<3, 3>(k, k) = c.clock_rate * place;
+  for (const int k : {kOmegaMinus, kOmegaPlus})
+    map.block<3, 3>(k, k) = turn * Eigen::Matrix3d::Identity();
+  map.block<3, 3>(kLever, kLever) = place;
+  std::vector<ImpactEvent> out = events;
+  for (ImpactEvent& e : out) {
+    if (!e.accepted) continue;
+    for (Vector3d* v : {&e.v_minus, &e.v_plus}) *v = c.clock_rate * place * *v;
+    for (Vector3d* omega : {&e.omega_minus, &e.omega_plus}) *omega *= turn;
+    e.X_WB.translation() = place * e.X_WB.translation();
+    e.p_WP = place * e.p_WP;
+    e.t /= c.clock_rate;
+    e.sd_t /= c.clock_rate;
+    e.cov = map * e.cov * map.transpose();
+    UpdateContact(e, body, floor, gravity_W);
+  }
+  return out;
+}
+
+// Corrections that a table of such states cannot take.
+void CheckCorrection(const Experiment& e, const EventStates& table,
+                     const std::filesystem::path& path) {
+  const auto refuse = [&](const std::string& key, const std::string& why,
+                          const std::string& allowed) {
+    throw ConfigError(fmt::format("{}: correction: {}: found it {} {}, allowed {}", e.path.string(),
+                                  key, why, path.string(), allowed));
+  };
+  if (e.second)
+    refuse("of two bodies", "with the states of", "it with recordings, or states of a run");
+  if (table.attitudes) return;
+  const std::string why = "for states without an attitude,",
+                    allowed = "theta_rad or qw, qx, qy, qz there, or none of this correction";
+  if (!e.correction.rotation_offset_B.isZero(0))
+    refuse(e.body.planar ? "theta_offset_rad" : "rotation_offset", why, allowed);
+  if (!e.correction.com_offset_B.isZero(0)) refuse("com_offset", why, allowed);
+}
+
+// Noise of states that state none, as a share of their typical changes: the audit takes what
+// scatters beyond it for scatter.
+constexpr double kNominalNoise = 0.01;
+
+bool HasNoise(const std::vector<ImpactEvent>& events) {
+  return std::any_of(events.begin(), events.end(),
+                     [](const ImpactEvent& e) { return e.accepted && !e.cov.isZero(0); });
+}
+
+void AddNominalNoise(std::vector<ImpactEvent>* events) {
+  double v = 0, omega = 0, lever = 0;
+  int n = 0;
+  for (const ImpactEvent& e : *events) {
+    if (!e.accepted) continue;
+    v += (e.v_plus - e.v_minus).squaredNorm();
+    omega += (e.omega_plus - e.omega_minus).squaredNorm();
+    lever += (e.p_WP - e.X_WB.translation()).squaredNorm();
+    ++n;
+  }
+  if (n == 0) return;
+  const double squares[] = {v, omega, v, omega, lever};
+  for (ImpactEvent& e : *events) {
+    for (const int i : pipelines::ActiveRows(e.planar))
+      e.cov(i, i) = kNominalNoise * kNominalNoise * squares[i / 3] / n;
+  }
+}
+
+// Events for the audit. Where places are not stated, heights of contacts say nothing.
+std::vector<ImpactEvent> ForAudit(std::vector<ImpactEvent> events, bool places) {
+  if (!HasNoise(events)) AddNominalNoise(&events);
+  for (ImpactEvent& e : events) {
+    if (!places) e.sigma_position = kNoPlace;
+    if (!(e.sigma_position > 0)) e.sigma_position = kPlaceNoise;
+  }
+  return events;
+}
+
+// What the run that wrote the table found of its flights; empty where it found a rigid body.
+std::string NotRigidIn(const std::filesystem::path& events_csv) {
+  const auto audit = events_csv.parent_path() / "audit.json";
+  std::error_code error;
+  if (!std::filesystem::exists(audit, error)) return {};
+  const auto json = nlohmann::json::parse(ReadFile(audit), nullptr, false);
+  for (const char* pass : {"after_correction", "as_recorded"}) {
+    if (!json.is_object() || !json.contains(pass)) continue;
+    const auto& rigidity = json.at(pass).value("rigidity", nlohmann::json::object());
+    return rigidity.value("rigid", true) ? std::string() : rigidity.value("text", std::string());
+  }
+  return {};
+}
+
+}  // namespace
+
+TableStates LoadStates(const Experiment& e, const std::filesystem::path& path) {
+  const Vector3d& gravity_W = e.motion.flight.gravity_W;
+  TableStates out;
+  out.path = path;
+  out.floor = e.floor;
+  out.table = ReadStates(path, e.body, e.floor, gravity_W, e.state_columns);
+  if (IsIdentity(e.correction)) return out;
+  out.floor = CorrectedFloor(e.floor, e.correction);
+  if (out.table.of_run) {
+    out.note = fmt::format("correction: {} is of a run, which applied it; not applied again",
+                           path.string());
+    return out;
+  }
+  CheckCorrection(e, out.table, path);
+  std::vector<ImpactEvent>& events = out.table.events;
+  events = out.table.attitudes ? CorrectEvents(events, e.correction, e.body, e.floor, gravity_W)
+                               : CorrectLevers(events, e.correction, out.floor, e.body, gravity_W);
+  out.note = fmt::format("correction: applied to the states of {}", path.string());
+  return out;
+}
+
+JudgedStates JudgeStates(const Experiment& e, const TableStates& states, bool force) {
+  const Vector3d& gravity_W = e.motion.flight.gravity_W;
+  JudgedStates out;
+  out.events = states.table.events;
+  if (e.second || !states.table.attitudes) {
+    out.verdict = JudgeImpacts(e, out.events, force);
+  } else {
+    AuditOptions options = e.audit;
+    options.gravity_W = gravity_W;
+    const auto audit = [&](const Plane& floor) {
+      AuditResult result =
+          Audit(ForAudit(out.events, states.table.places), {}, {}, e.body, floor, options);
+      result.closure = JudgeClosure(out.events, e.body);
+      return result;
+    };
+    out.recorded = audit(states.floor);
+    const FrameCorrection allowed = AllowedCorrection(out.recorded->correction, e.apply);
+    if (!states.table.of_run && !IsIdentity(allowed)) {
+      out.events = CorrectEvents(out.events, allowed, e.body, states.floor, gravity_W);
+      out.corrected = audit(CorrectedFloor(states.floor, allowed));
+    }
+    out.verdict = JudgeAudit(*out.recorded, out.corrected ? &*out.corrected : nullptr, force);
+  }
+  const std::string not_rigid = states.table.of_run ? NotRigidIn(states.path) : std::string();
+  if (!not_rigid.empty())
+    out.verdict = {
+        .verdict = ClosureWord(Closure::kDoesNotClose), .reason = not_rigid, .withheld = !force};
+  if (not_rigid.empty() && !out.verdict.verdict.starts_with("closes")) {
+    out.causes = FindStateCauses(e, states);
+    for (const StateCause& cause : out.causes)
+      out.verdict.reason += fmt::format("; it closes if {} ({})", cause.text, cause.cure);
+  }
+  return out;
+}
+
+std::string BriefReport(const JudgedStates& judged) {
+  std::string out;
+  const auto momentum = [&](const char* name, const AuditResult& audit) {
+    out += fmt::format("{}spin-change residual rms {:.2f} of {:.2f} rad/s spread, {} impacts\n",
+                       name, audit.momentum.rms, audit.momentum.spread, audit.momentum.n);
+  };
+  if (judged.recorded) {
+    momentum("momentum    ", *judged.recorded);
+    if (judged.corrected) momentum("  corrected ", *judged.corrected);
+    for (const Finding& finding : judged.recorded->findings)
+      out += fmt::format("{}{}\n", finding.named ? "found       " : "undecided   ", finding.text);
+  }
+  return out + fmt::format("verdict     {}\n", judged.verdict.reason);
+}
+
+std::string ToJson(const JudgedStates& judged) {
+  std::string out = "{\"schema\": \"impactlab.audit/1\"";
+  if (judged.recorded) out += ",\n\"as_recorded\": " + ToJson(*judged.recorded);
+  if (judged.corrected) out += ",\n\"after_correction\": " + ToJson(*judged.corrected);
+  return out + ",\n\"verdict\": " + VerdictJson(judged.verdict) + "}\n";
+}
+
+}  // namespace impactlab

@@ -1,0 +1,55 @@
+#pragma once
+// Tables of states before and after impacts: read as an experiment file says, corrected and audited
+// as recordings are.
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "pipelines/run/experiment.h"
+#include "pipelines/run/run.h"
+#include "pipelines/tables/state_table.h"
+
+namespace impactlab {
+
+struct TableStates {
+  std::filesystem::path path;
+  EventStates table;  // with the correction that the experiment declares
+  Plane floor;        // as it truly is
+  std::string note;   // what became of that correction; empty where none is declared
+};
+
+/// Reads the table and takes out the frame errors that the experiment declares under `correction`,
+/// unless the table is of a run, which did so. ConfigError where an error cannot be taken out of
+/// these states; as ReadStates.
+TableStates LoadStates(const Experiment& experiment, const std::filesystem::path& path);
+
+/// What would make states close that do not, and the line that cures it.
+struct StateCause {
+  std::string text, cure;
+};
+
+/// Units and senses that a table may have other than its header says: every one with which angular
+/// momentum closes. Empty where it closes, or cannot be tested, as given.
+std::vector<StateCause> FindStateCauses(const Experiment& experiment, const TableStates& states);
+
+struct JudgedStates {
+  std::vector<ImpactEvent> events;  // with what the audit names and `audit.apply` allows corrected
+  // None of two bodies, and of states without an attitude, where momentum alone is judged.
+  std::optional<AuditResult> recorded, corrected;
+  DataVerdict verdict;
+  std::vector<StateCause> causes;
+};
+
+/// The audit of a run without flights and rests. States of a run are not corrected again, and where
+/// the run found no rigid body, that is their verdict. `force`: nothing is withheld.
+JudgedStates JudgeStates(const Experiment& experiment, const TableStates& states, bool force);
+
+/// Momentum, findings, verdict and causes, for the terminal.
+std::string BriefReport(const JudgedStates& judged);
+
+/// states_audit.json.
+std::string ToJson(const JudgedStates& judged);
+
+}  // namespace impactlab

@@ -1,0 +1,298 @@
+// Tables of states made elsewhere: names, units, senses, corrections and the audit of them.
+
+#include "pipelines/states/states.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+
+#include "data/base/error.h"
+#include "pipelines/tables/data_set.h"
+#include "tests/reconstruction/audit/audit_scene.h"
+#include "tests/support/folder.h"
+#include "tests/support/process.h"
+
+namespace impactlab {
+namespace {
+
+using Eigen::Vector3d;
+using test::TemporaryFolder;
+using test::WriteText;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using testing_audit::AuditSet;
+using testing_audit::MakeSet;
+using testing_audit::Scene;
+
+// A table: names of its columns and what stands in them.
+using Column = std::pair<std::string, std::function<double(const ImpactEvent&)>>;
+
+std::vector<Column> OwnColumns() {
+  return {{"theta_rad", [](const ImpactEvent& e) { return PlanarAngle(e.X_WB); }},
+          {"v_minus_x_m_per_s", [](const ImpactEvent& e) { return e.v_minus.x(); }},
+          {"v_minus_z_m_per_s", [](const ImpactEvent& e) { return e.v_minus.z(); }},
+          {"omega_minus_y_rad_per_s", [](const ImpactEvent& e) { return e.omega_minus.y(); }},
+          {"v_plus_x_m_per_s", [](const ImpactEvent& e) { return e.v_plus.x(); }},
+          {"v_plus_z_m_per_s", [](const ImpactEvent& e) { return e.v_plus.z(); }},
+          {"omega_plus_y_rad_per_s", [](const ImpactEvent& e) { return e.omega_plus.y(); }}};
+}
+
+Column Lever(const std::string& name, int axis, double factor = 1) {
+  return {name, [axis, factor](const ImpactEvent& e) {
+            return factor * (e.p_WP - e.X_WB.translation())(axis);
+          }};
+}
+
+class States : public ::testing::Test {
+ public:
+  // A square of 6 cm whose states are known to 2 mm/s and 0.03 rad/s.
+  States() : set_(MakeSet(scene_, 3)) {
+    experiment_.body = scene_.body;
+    experiment_.path = "e.yaml";
+  }
+
+ protected:
+  std::filesystem::path Write(const std::vector<Column>& columns) const {
+    std::string text = "recording,impact";
+    for (const Column& column : columns) text += "," + column.first;
+    for (std::size_t k = 0; k < set_.events.size(); ++k) {
+      text += fmt::format("\ntoss {},0", k);
+      for (const Column& column : columns)
+        text += fmt::format(",{:.9g}", column.second(set_.events[k]));
+    }
+    WriteText(folder_ / "states.csv", text + "\n");
+    return folder_ / "states.csv";
+  }
+  // The own columns, with one of another name and factor in the place of `name`.
+  std::filesystem::path WriteChanged(const std::string& part, double factor) const {
+    std::vector<Column> columns = OwnColumns();
+    for (Column& column : columns) {
+      if (column.first.find(part) == std::string::npos) continue;
+      column.second = [value = column.second, factor](const ImpactEvent& e) {
+        return factor * value(e);
+      };
+    }
+    return Write(columns);
+  }
+  JudgedStates Judge(const std::filesystem::path& path) const {
+    return JudgeStates(experiment_, LoadStates(experiment_, path), false);
+  }
+  void ExpectTruth(const std::vector<ImpactEvent>& events, const std::vector<ImpactEvent>& truth,
+                   double tolerance = 1e-6) const {
+    ASSERT_EQ(events.size(), truth.size());
+    for (std::size_t k = 0; k < events.size(); ++k) {
+      EXPECT_LT((events[k].v_minus - truth[k].v_minus).norm(), tolerance) << k;
+      EXPECT_LT((events[k].v_plus - truth[k].v_plus).norm(), tolerance) << k;
+      EXPECT_LT((events[k].omega_minus - truth[k].omega_minus).norm(), 10 * tolerance) << k;
+      EXPECT_LT((events[k].omega_plus - truth[k].omega_plus).norm(), 10 * tolerance) << k;
+      EXPECT_LT((events[k].p_WP - events[k].X_WB.translation() -
+                 (truth[k].p_WP - truth[k].X_WB.translation()))
+                    .norm(),
+                0.1 * tolerance)
+          << k;
+    }
+  }
+
+  Scene scene_;
+  AuditSet set_;
+  Experiment experiment_;
+  TemporaryFolder folder_;
+};
+
+TEST_F(States, ColumnsOfOtherNamesUnitsAndSensesAreTheSameStates) {
+  const auto file =
+      Write({Lever("lx", 0, 1e3),
+             Lever("lz", 2, 1e3),
+             {"vx before", [](const ImpactEvent& e) { return 1e3 * e.v_minus.x(); }},
+             {"vz before", [](const ImpactEvent& e) { return 1e3 * e.v_minus.z(); }},
+             {"w0", [](const ImpactEvent& e) { return -e.omega_minus.y() * 180 / M_PI; }},
+             {"v_plus_x_m_per_s", [](const ImpactEvent& e) { return e.v_plus.x(); }},
+             {"v_plus_z_m_per_s", [](const ImpactEvent& e) { return e.v_plus.z(); }},
+             {"theta_dot_plus_deg_per_s",
+              [](const ImpactEvent& e) { return -e.omega_plus.y() * 180 / M_PI; }},
+             {"remark", [](const ImpactEvent&) { return 7.0; }}});
+  EXPECT_THROW(LoadStates(experiment_, file), DataError);
+  experiment_.state_columns = {{"r_x", "lx mm"},
+                               {"r_z", "lz mm"},
+                               {"v_minus_x", "vx before mm_per_s"},
+                               {"v_minus_z", "vz before mm_per_s"},
+                               {"theta_dot_minus", "w0 deg_per_s"}};
+  ExpectTruth(LoadStates(experiment_, file).table.events, set_.events);
+  EXPECT_EQ(Judge(file).verdict.verdict, "closes") << Judge(file).verdict.reason;
+  experiment_.state_columns["v_minus_x"] = "vx before deg";
+  EXPECT_THROW(LoadStates(experiment_, file), ConfigError);
+  experiment_.state_columns["v_minus_x"] = "vx after";
+  EXPECT_THROW(LoadStates(experiment_, file), DataError);
+}
+
+TEST_F(States, TheSpinIsOmegaYOrThetaDotAndNotBoth) {
+  std::vector<Column> columns = OwnColumns();
+  columns.push_back({"theta_dot_minus_rad_per_s", columns[3].second});
+  try {
+    LoadStates(experiment_, Write(columns));
+    FAIL();
+  } catch (const DataError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("omega_minus_y_rad_per_s and theta_dot_minus_rad_per_s"));
+  }
+  columns = OwnColumns();
+  columns.erase(columns.begin() + 3);
+  try {
+    LoadStates(experiment_, Write(columns));
+    FAIL();
+  } catch (const DataError& error) {
+    EXPECT_THAT(error.what(),
+                AllOf(HasSubstr("no column omega_minus_y"), HasSubstr("theta_dot_minus_rad_per_s"),
+                      HasSubstr("states: {columns: {...}}")));
+  }
+}
+
+TEST_F(States, AMatFileHoldsTheSameTable) {
+  DataSet data;
+  DataTable& table = data.tables.emplace_back();
+  table.name = "tosses";
+  DataColumn& names = table.columns.emplace_back();
+  names.name = "recording";
+  names.is_text = true;
+  for (std::size_t k = 0; k < set_.events.size(); ++k)
+    names.texts.push_back(fmt::format("toss {}", k));
+  for (const Column& column : OwnColumns()) {
+    DataColumn& out = table.columns.emplace_back();
+    out.name = column.first;
+    for (const ImpactEvent& e : set_.events) out.numbers.push_back(column.second(e));
+  }
+  pipelines::WriteMat(folder_ / "states.mat", data);
+  const TableStates states = LoadStates(experiment_, folder_ / "states.mat");
+  ExpectTruth(states.table.events, set_.events);
+  EXPECT_EQ(states.table.events[1].recording, "toss 1");
+  WriteText(folder_ / "bad.mat", "no MAT-file");
+  EXPECT_THROW(LoadStates(experiment_, folder_ / "bad.mat"), DataError);
+}
+
+TEST_F(States, WrongUnitsAndSensesAreRefusedAndNamed) {
+  EXPECT_EQ(Judge(Write(OwnColumns())).verdict.verdict, "closes");
+  const auto expect = [&](const std::filesystem::path& file, const std::string& cause) {
+    const JudgedStates judged = Judge(file);
+    EXPECT_EQ(judged.verdict.verdict, "does_not_close") << cause << ": " << judged.verdict.reason;
+    EXPECT_TRUE(judged.verdict.withheld);
+    EXPECT_THAT(judged.verdict.reason, HasSubstr(cause));
+  };
+  expect(WriteChanged("omega_", 180 / M_PI), "spins are in degrees, not radians");
+  expect(WriteChanged("omega_", -1), "spins count the other way round");
+  expect(WriteChanged("omega_", 1 / (2 * M_PI)), "spins are in turns a second");
+  expect(WriteChanged("v_", 1e3), "velocities are in millimetres a second");
+  // Angles in degrees under a header of radians turn every lever.
+  expect(WriteChanged("theta", 180 / M_PI), "angles are in degrees");
+}
+
+TEST_F(States, LeversInMillimetresAndABodyThatFallsUpwardsAreNamed) {
+  std::vector<Column> columns = OwnColumns();
+  columns.erase(columns.begin());
+  columns.push_back(Lever("r_x_m", 0, 1e3));
+  columns.push_back(Lever("r_z_m", 2, 1e3));
+  const JudgedStates judged = Judge(Write(columns));
+  EXPECT_EQ(judged.verdict.verdict, "does_not_close") << judged.verdict.reason;
+  EXPECT_THAT(judged.verdict.reason, HasSubstr("levers are in millimetres"));
+  const JudgedStates down = Judge(WriteChanged("_z_m_per_s", -1));
+  ASSERT_EQ(down.causes.size(), 1u);
+  EXPECT_THAT(down.causes[0].text, HasSubstr("z points down"));
+}
+
+TEST_F(States, AnInertiaThatIsOffIsRefusedWithoutStandardDeviationsToo) {
+  experiment_.body.inertia_B *= 3;
+  EXPECT_EQ(Judge(Write(OwnColumns())).verdict.verdict, "does_not_close");
+}
+
+TEST_F(States, SoundTablesAreNotRefused) {
+  int refused = 0;
+  for (int k = 0; k < 100; ++k) {
+    Scene scene;
+    scene.events = 4 + k % 30;
+    scene.noise_spin = k % 3 == 0 ? 0.03 : k % 3 == 1 ? 0.5 : 3;
+    if (k % 2 == 1) scene.scatter_spin = 0.5;
+    set_ = MakeSet(scene, 500 + k);
+    refused += Judge(Write(OwnColumns())).verdict.withheld;
+  }
+  EXPECT_LE(refused, 1);
+}
+
+TEST_F(States, ADeclaredCorrectionIsTakenOutOfStatesOrRefusedInALine) {
+  Scene wrong = scene_;
+  wrong.error.length_scale = 1.2;
+  wrong.error.clock_rate = 0.8;
+  wrong.error.mirrored = true;
+  wrong.noise_velocity = wrong.noise_spin = 1e-9;
+  wrong.noise_angle = wrong.noise_position = 1e-12;
+  set_ = MakeSet(wrong, 3);
+  experiment_.correction = wrong.error;
+  std::vector<Column> columns = OwnColumns();
+  const TableStates whole = LoadStates(experiment_, Write(columns));
+  EXPECT_THAT(whole.note, HasSubstr("correction: applied"));
+  ExpectTruth(whole.table.events, set_.truth);
+  // Levers without attitudes: scale, clock and hand of them.
+  columns.erase(columns.begin());
+  const auto lever = [&](int axis) {
+    return Column(fmt::format("r_{}_m", axis == 0 ? "x" : "z"), [=, this](const ImpactEvent& e) {
+      const ImpactEvent& t = set_.truth[static_cast<std::size_t>(e.impact)];
+      return (axis == 0 ? -1 : 1) * 1.2 * (t.p_WP - t.X_WB.translation())(axis);
+    });
+  };
+  columns.push_back(lever(0));
+  columns.push_back(lever(2));
+  ExpectTruth(LoadStates(experiment_, Write(columns)).table.events, set_.truth);
+  experiment_.correction.com_offset_B.x() = 0.001;
+  try {
+    LoadStates(experiment_, Write(columns));
+    FAIL();
+  } catch (const ConfigError& error) {
+    EXPECT_THAT(error.what(), AllOf(HasSubstr("e.yaml: correction: com_offset: found it for states "
+                                              "without an attitude"),
+                                    HasSubstr("theta_rad")));
+  }
+}
+
+TEST_F(States, AMirroredTableIsNamedAndCorrectedWhereThatIsAllowed) {
+  Scene mirrored = scene_;
+  mirrored.error.mirrored = true;
+  set_ = MakeSet(mirrored, 5);
+  std::vector<Column> columns = OwnColumns();
+  for (const char* name : {"v_minus_x", "v_minus_z", "v_plus_x", "v_plus_z"})
+    columns.push_back(
+        {fmt::format("sd_{}_m_per_s", name), [](const ImpactEvent&) { return 2e-3; }});
+  for (const char* name : {"omega_minus_y", "omega_plus_y"})
+    columns.push_back(
+        {fmt::format("sd_{}_rad_per_s", name), [](const ImpactEvent&) { return 0.03; }});
+  const auto file = Write(columns);
+  const JudgedStates refused = Judge(file);
+  EXPECT_EQ(refused.verdict.verdict, "does_not_close");
+  EXPECT_THAT(BriefReport(refused), HasSubstr("found       mirrored"));
+  EXPECT_FALSE(refused.corrected);
+  experiment_.apply = {"all"};
+  const JudgedStates judged = Judge(file);
+  EXPECT_EQ(judged.verdict.verdict, "closes_after_correction") << judged.verdict.reason;
+  ASSERT_TRUE(judged.corrected);
+  EXPECT_NEAR(judged.events[0].v_minus.x(), set_.truth[0].v_minus.x(), 0.02);
+  EXPECT_THAT(ToJson(judged), HasSubstr("after_correction"));
+}
+
+TEST_F(States, StatesOfARunAreNotCorrectedTwiceAndKeepItsVerdict) {
+  std::filesystem::create_directories(folder_ / "run");
+  WriteEvents(folder_ / "run", set_.events);
+  experiment_.correction.length_scale = 1.2;
+  const TableStates states = LoadStates(experiment_, folder_ / "run/events.csv");
+  EXPECT_TRUE(states.table.of_run);
+  EXPECT_THAT(states.note, HasSubstr("not applied again"));
+  ExpectTruth(states.table.events, set_.events);
+  EXPECT_EQ(JudgeStates(experiment_, states, false).verdict.verdict, "closes");
+  WriteText(folder_ / "run/audit.json",
+            "{\"as_recorded\": {\"rigidity\": {\"rigid\": false, \"text\": \"not one rigid "
+            "body\"}}}");
+  const JudgedStates judged = JudgeStates(experiment_, states, false);
+  EXPECT_TRUE(judged.verdict.withheld);
+  EXPECT_EQ(judged.verdict.reason, "not one rigid body");
+}
+
+}  // namespace
+}  // namespace impactlab
