@@ -6,6 +6,7 @@
 
 #include "data/math/linear_algebra.h"
 #include "data/math/rotation.h"
+#include "impact/body/unknown_spin.h"
 
 namespace impactlab::impact {
 namespace {
@@ -98,6 +99,18 @@ bool HasNoDemand(const ImpactEvent& event, const PreparedEvent& prepared) {
   const double A_tn = event.contact.A_F.topRightCorner<2, 1>().norm();
   if (A_tn <= 4 * std::sqrt(std::max(0.0, cov_A(2, 2) + cov_A(4, 4)))) return true;
   return 2 * prepared.p * A_tn <= hidden;  // by the largest normal impulse
+}
+
+// The contact as the law meets it. Where the spin was not measured, the likeliest slip before is
+// the one that makes the contact stick with the impulse that was measured; friction that does not
+// reach so far leaves a residual, and bounds mu from below.
+ContactState ContactBefore(const PreparedEvent& event, double e_t) {
+  ContactState contact = event.event->contact;
+  if (!event.spin_open) return contact;
+  const Vector3d J_F = event.dim == 2 ? Vector3d(event.z_J[0], 0, event.z_J[1])
+                                      : Vector3d(event.z_J[0], event.z_J[1], event.z_J[2]);
+  contact.v_minus_F.head<2>() = -event.p / (1 + e_t) * (contact.A_F * J_F).head<2>();
+  return contact;
 }
 
 // Leaves only the normal component.
@@ -193,7 +206,8 @@ std::vector<PreparedEvent> PrepareEvents(std::span<const ImpactEvent> events, co
     }
     e.dv_F = ContactVelocityByInputs(event, body);
     e.dA_F = InverseMassByInputs(event, body);
-    e.no_demand = HasNoDemand(event, e);
+    e.spin_open = SpinIsOpen(event);
+    e.no_demand = !e.spin_open && HasNoDemand(event, e);
     e.V_cc_inverse = Mat::Zero(e.dim_c, e.dim_c);
     e.c_whitened = Vec::Zero(e.dim_c);
     prepared.push_back(std::move(e));
@@ -206,7 +220,7 @@ EventAt EvaluateEvent(const PreparedEvent& event, const ImpactModel& model, Need
   EventAt at;
   if (need == Need::kResidual) {
     const ImpactOutcome outcome =
-        Solve(event.event->contact, model, {.tolerance = 1e-9, .dense_output = false});
+        Solve(ContactBefore(event, model.e_t), model, {.tolerance = 1e-9, .dense_output = false});
     at.ok = outcome.usable() && outcome.J_F.allFinite();
     at.digit = outcome.path_case.digit;
     at.r = event.z_J - PickImpulse(Vector3d(outcome.J_F / event.p), planar);
@@ -216,7 +230,7 @@ EventAt EvaluateEvent(const PreparedEvent& event, const ImpactModel& model, Need
   const ImpactModel& last = event.differentiated_at;
   if (last.e != model.e || last.mu_k != model.mu_k || last.mu_s != model.mu_s ||
       last.e_t != model.e_t || last.law != model.law) {
-    event.derivatives = Differentiate(event.event->contact, model);
+    event.derivatives = Differentiate(ContactBefore(event, model.e_t), model);
     event.differentiated_at = model;
   }
   const ImpactDerivatives& d = event.derivatives;
@@ -228,12 +242,14 @@ EventAt EvaluateEvent(const PreparedEvent& event, const ImpactModel& model, Need
   at.G.col(0) = PickImpulse(Vector3d(-(d.dJ.col(10) + d.dJ.col(11)) / event.p), planar);
   at.G.col(1) = PickImpulse(Vector3d(-d.dJ.col(9) / event.p), planar);
   at.G_e_t = PickImpulse(Vector3d(-d.dJ_e_t / event.p), planar);
+  if (event.spin_open) at.G_e_t.head(event.dim - 1).setZero();
   if (need == Need::kDerivative) {
     if (event.no_demand) Mute(at);
     return at;
   }
-  const Input F =
-      event.dz_J - (d.dJ.leftCols<3>() * event.dv_F + d.dJ.middleCols<6>(3) * event.dA_F) / event.p;
+  Matrix3d by_v = d.dJ.leftCols<3>();
+  if (event.spin_open) by_v.leftCols<2>().setZero();  // the slip follows what was measured
+  const Input F = event.dz_J - (by_v * event.dv_F + d.dJ.middleCols<6>(3) * event.dA_F) / event.p;
   const Input F_cov = F.lazyProduct(event.cov);
   at.N = PickImpulse(Matrix3d(F_cov.lazyProduct(F.transpose())), planar);
   Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, 0, 3, 3> N_Jc(event.dim, event.dim_c);

@@ -94,9 +94,25 @@ void NotIdentifiable(ParameterEstimate& p, const std::string& reason, double upp
   p.reason = reason;
 }
 
+// Why friction has no upper bound where spins before impacts were not measured; empty where they
+// were.
+std::string WhySpinLeavesOpen(const std::vector<PreparedEvent>& events, double lower) {
+  const auto open = std::count_if(events.begin(), events.end(),
+                                  [](const PreparedEvent& event) { return event.spin_open; });
+  if (open == 0) return "";
+  const std::string which =
+      fmt::format("the spin before {} of {} impacts was not measured nor declared closely: ", open,
+                  events.size());
+  const char* cure = "; declare the spin of the release, or film marks on the ball";
+  return lower > 0
+             ? fmt::format("{}mu_k is bounded below only, at least {:.3g}{}", which, lower, cure)
+             : fmt::format("{}every mu_k agrees with the data{}", which, cure);
+}
+
 // Verdict on friction from its profile.
 void JudgeFriction(Profile& profile, const impact::ProfileInterval& interval, const FitPoint& best,
-                   double threshold, ParameterEstimate& mu) {
+                   double threshold, const std::vector<PreparedEvent>& events,
+                   ParameterEstimate& mu) {
   const auto sticks = [](int digit) { return digit == 1 || digit == 3 || digit == 5; };
   mu.lower95 = interval.lower_open ? 0 : interval.lower;
   mu.upper95 = interval.upper;
@@ -115,7 +131,11 @@ void JudgeFriction(Profile& profile, const impact::ProfileInterval& interval, co
       interval.upper_open || at_infinity < (sliding < 2 ? kAlone : kClearly) * threshold;
   if (open) mu.upper95 = kInfinity;
   mu.identifiable = !open;
-  if (open && interval.lower_open) {
+  const std::string spin = WhySpinLeavesOpen(events, mu.lower95);
+  if (open && !spin.empty()) {
+    mu.reason = spin;
+    mu.value = mu.sd = kNaN;
+  } else if (open && interval.lower_open) {
     NotIdentifiable(mu,
                     "no tangential demand: no event slides and none needs friction to stick, so "
                     "that every mu_k agrees with the data",
@@ -175,7 +195,7 @@ void SetIntervals(FitTask task, FitPoint& best, LawFit& fit) {
     }
     mu.value = best.mu;
     e.value = best.e;
-    JudgeFriction(mu_profile, mu_interval, best, mu_threshold, mu);
+    JudgeFriction(mu_profile, mu_interval, best, mu_threshold, *task.events, mu);
     JudgeRestitution(e_interval, e);
     if (!task.free_e_t) return;
     Profile e_t_profile(task, best, 2);

@@ -5,6 +5,7 @@
 
 #include "data/base/error.h"
 #include "data/files/text.h"
+#include "impact/body/unknown_spin.h"
 #include "impact/identify/detail/event_residual.h"
 #include "impact/identify/identify.h"
 #include "impact/identify/impulse_predict.h"
@@ -32,9 +33,24 @@ ImpactModel ModelOf(const LawFit& fit) {
   return model;
 }
 
+namespace {
+
+// Where the spin before was not measured, friction may have any size and direction inside its cone:
+// no tangential impulse is predicted, and half the width of the cone is its standard deviation.
+// Returns that of the tangential impulse [N s].
+double TakeSlipAsUnknown(const LawFit& fit, ImpactDerivatives* d) {
+  d->J_F.head<2>().setZero();
+  d->dJ.topRows<2>().setZero();
+  return ModelOf(fit).mu_k * std::max(0.0, d->J_F.z());
+}
+
+}  // namespace
+
 Prediction impact::PredictByImpulse(const ImpactEvent& event, const Body& body,
-                                    const ImpactDerivatives& d, const LawFit& fit) {
+                                    const ImpactDerivatives& derivatives, const LawFit& fit) {
   using Matrix6 = Eigen::Matrix<double, 6, 6>;
+  ImpactDerivatives d = derivatives;
+  const double cone = SpinIsOpen(event) ? TakeSlipAsUnknown(fit, &d) : 0;
   Prediction prediction;
   const Matrix6 B = impact::WrenchToVelocity(event, body);
   const Eigen::Vector3d omega_minus =
@@ -64,7 +80,7 @@ Prediction impact::PredictByImpulse(const ImpactEvent& event, const Body& body,
   const double t = fit.discrepancy.sd_tangential * p, n = fit.discrepancy.sd_normal * p;
   const double c = fit.discrepancy.sd_couple * p * impact::RadiusOfGyration(body);
   Eigen::Matrix<double, 6, 1> scatter;
-  scatter << t * t, t * t, n * n, c * c, c * c, c * c;
+  scatter << t * t + cone * cone, t * t + cone * cone, n * n, c * c, c * c, c * c;
   if (body.planar) scatter[1] = scatter[3] = scatter[5] = 0;
 
   const Matrix6 common =

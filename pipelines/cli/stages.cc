@@ -15,6 +15,7 @@
 #include "pipelines/cli/detail/verb.h"
 #include "pipelines/run/run.h"
 #include "pipelines/tables/tables.h"
+#include "reconstruction/pose/missing_attitude.h"
 
 namespace impactlab::pipelines {
 namespace {
@@ -132,6 +133,9 @@ Stage LoadStage(const StageArguments& arguments) {
   Stage stage{LoadExperiment(arguments.experiment), {}, {}};
   stage.states = LoadStates(stage.experiment, arguments.events);
   if (!stage.states.note.empty()) fmt::print(stderr, "impactlab: note: {}\n", stage.states.note);
+  const Experiment& e = stage.experiment;
+  CarrySpin(stage.states.table.events, e.body, e.floor, e.motion.flight.gravity_W,
+            e.release.value_or(KnownSpin{}));
   stage.events = stage.states.table.events;
   return stage;
 }

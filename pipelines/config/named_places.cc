@@ -16,7 +16,8 @@ void VisitPlaces(Keys& keys, Places& places, int dim, std::size_t least, const c
     rows.push_back(place);
   }
   keys.Texts("names", names,
-             "of the markers, as the files call them: three or more, planar two or more",
+             "of the markers, as the files call them: three or more, planar two or more; of "
+             "recordings in space one in the centre of a ball",
              Need::kRequired);
   keys.Vectors("layout_m", rows, dim, {}, Style::kFlow,
                "where each is on the body, from the centre of mass, in B; planar: (x, z)",

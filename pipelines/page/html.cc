@@ -246,7 +246,8 @@ std::string ErrorTitle(std::string_view parameter) {
       {"axis_swapped", "swapped axes"},
       {"contact_time_s", "contact time"},
       {"corner_radius_m", "corner radius"},
-      {"drag_rate_per_s", "drag"}};
+      {"drag_rate_per_s", "drag"},
+      {"lift_per_s", "lift"}};
   std::string_view stem = parameter;
   for (const std::string_view unit : {"_per_s", "_rad", "_m", "_s"})
     if (stem.ends_with(unit)) {

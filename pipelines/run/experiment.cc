@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "data/files/text.h"
 #include "pipelines/config/restitution_keys.h"
@@ -276,6 +277,8 @@ void VisitBodyAndFloor(Keys& keys, Experiment& e) {
       [&](Keys& k) { pipelines::VisitBody(k, e.body, e.columns.planar); }, Need::kRequired);
   const YamlNode* const root = keys.reading();
   const bool planar = e.columns.planar;
+  keys.Check(!e.points || e.points->layout.size() > 1 || e.body.shape == BodyShape::kBall, "body",
+             "a body that is no ball, with one marker", "a ball, whose centre it is");
   if (root != nullptr || !(e.floor_of_rig || e.second))
     pipelines::VisitFloor(keys, e.floor, planar);
   if (root != nullptr || !e.gravity_of_rig) pipelines::VisitFlight(keys, e.motion.flight, planar);
@@ -287,6 +290,18 @@ void VisitBodyAndFloor(Keys& keys, Experiment& e) {
   keys.Check(!e.markers || e.motion.flight.drag_per_m == 0, "drag_per_m",
              FormatNumber(e.motion.flight.drag_per_m),
              "0 with recordings of markers, whose flights are free");
+}
+
+// theta turns the other way about y than omega.
+void VisitRelease(Keys& keys, KnownSpin& spin, bool planar) {
+  double sd = std::sqrt(spin.cov(1, 1)), rate = spin.omega_W.y() == 0 ? 0 : -spin.omega_W.y();
+  if (planar)
+    keys.Number("theta_dot_rad_per_s", rate, {}, "its spin in a plane, as theta counts");
+  else
+    pipelines::VisitVector(keys, "omega_rad_per_s", spin.omega_W, {}, "its spin in space, in W");
+  keys.Number("sd_rad_per_s", sd, Positive(), "how well it is known, about every axis",
+              Need::kRequired);
+  spin = SpinOf(planar ? Eigen::Vector3d(0, rate == 0 ? 0 : -rate, 0) : spin.omega_W, sd);
 }
 
 // The whole file. What is refused depends on the parts before it, so that it is read in another
@@ -301,12 +316,24 @@ void VisitExperiment(Keys& keys, Experiment& e) {
            "Tables of states made elsewhere, of `identify`, `validate`, `predict --events`.",
            [&](Keys& k) { VisitStateColumns(k, e.state_columns); });
   VisitBodyAndFloor(keys, e);
+  const YamlNode* const root = keys.reading();
+  keys.Check(
+      root == nullptr || !root->Has("release") || (e.body.shape == BodyShape::kBall && !e.markers),
+      "release", e.markers ? "it with kind: markers" : "it with a body that is no ball",
+      "it with a ball whose centre alone is followed");
+  keys.Stated(e.release.has_value())
+      .Map("release",
+           "spin of a ball whose centre alone is followed, where its recordings begin; impacts "
+           "carry it on. Default: not known",
+           [&](Keys& k) {
+             if (root != nullptr) e.release.emplace();
+             VisitRelease(k, *e.release, e.columns.planar);
+           });
   keys.Map("motion", "the fit of two flights that meet at an impact",
            [&](Keys& k) { VisitMotion(k, e.motion); });
   pipelines::VisitCorrection(keys, "correction", e.correction, e.columns.planar);
   keys.Map("audit", "tests of the recordings that need no law of impact",
            [&](Keys& k) { VisitAudit(k, e); });
-  const YamlNode* const root = keys.reading();
   const std::string kind = WordOf(KindOf(e));
   keys.Check(root == nullptr || !root->Has("second_body") || !e.columns.planar, "second_body",
              "it with recordings of kind " + kind,
@@ -329,8 +356,8 @@ void VisitExperiment(Keys& keys, Experiment& e) {
     keys.Map("budget", "kind markers: what is known of the body, for the error budget",
              [&](Keys& k) { VisitBudget(k, e); });
   }
-  keys.WriteOrder({"body", "second_body", "floor", "gravity_m_per_s2", "drag_per_m", "bundle",
-                   "budget", "motion", "correction", "audit"});
+  keys.WriteOrder({"body", "second_body", "floor", "gravity_m_per_s2", "drag_per_m", "release",
+                   "bundle", "budget", "motion", "correction", "audit"});
   keys.Map("identify", "friction and restitution", [&](Keys& k) { VisitIdentify(k, e); });
   keys.Map("coefficients", "what the coefficients depend on", e.coefficients);
   keys.Map("validate", "predictions against what was measured",

@@ -20,6 +20,7 @@
 #include "reconstruction/audit/audit.h"
 #include "reconstruction/bundle/impact_bundle.h"
 #include "reconstruction/motion/motion_fit.h"
+#include "reconstruction/pose/missing_attitude.h"
 #include "reconstruction/pose/pose_recording.h"
 
 namespace impactlab {
@@ -60,6 +61,8 @@ struct Experiment {
   bool floor_of_rig = false, gravity_of_rig = false;
   Body body;
   Plane floor;
+  // spin of a ball, whose centre alone is followed, where its recordings begin; nothing: not known
+  std::optional<KnownSpin> release;
   MotionFitOptions motion;  // motion.flight.gravity_W is the gravity of the experiment
   AuditOptions audit;
   // Names in foreign tables of states, by ours (pipelines/tables/state_table.h).

@@ -35,12 +35,20 @@ std::vector<MotionFit> FitEach(std::size_t n, const std::string& label, const Ru
   return out;
 }
 
+// Of impacts of a body whose attitude was not measured.
+void FollowSpin(const Experiment& experiment, const Plane& floor, const KnownSpin& release,
+                std::vector<ImpactEvent>* events) {
+  const Eigen::Vector3d& gravity_W = experiment.motion.flight.gravity_W;
+  for (ImpactEvent& event : *events)
+    TakeSpinAsUnknown(event, experiment.body, floor, gravity_W, {});
+  CarrySpin(*events, experiment.body, floor, gravity_W, release);
+}
+
 std::vector<MotionFit> FitPoses(const Experiment& experiment, const PoseRecordings& recordings,
                                 const FrameCorrection& correction, const std::string& label,
                                 const RunContext& context) {
   const Plane floor = CorrectedFloor(experiment.floor, correction);
-  const SpinPrior prior{experiment.bundle.spin_axis_prior_sd,
-                        experiment.bundle.spin_axis_prior_sd_plus};
+  const KnownSpin release = experiment.release.value_or(KnownSpin{});
   const auto fit = [&](std::size_t i) {
     const auto& [poses, fault] = recordings.recordings[i];
     if (!fault.empty()) return UnusableMotion(poses.name, fault);
@@ -48,15 +56,13 @@ std::vector<MotionFit> FitPoses(const Experiment& experiment, const PoseRecordin
         FitMotion(Correct(poses, correction), experiment.body, floor, experiment.motion);
     if (experiment.planar_camera)
       AddOutOfPlane(*experiment.planar_camera, experiment.body, floor, &motion);
-    if (AttitudeIsConstant(poses))
-      for (ImpactEvent& event : motion.events)
-        TakeSpinAsUnknown(event, experiment.body, floor, experiment.motion.flight.gravity_W, prior);
+    if (AttitudeIsConstant(poses)) FollowSpin(experiment, floor, release, &motion.events);
     return motion;
   };
   return StageResult<std::vector<MotionFit>>(
       context.cache, "motion",
       [&] { return FitEach(recordings.recordings.size(), label, context, fit); }, experiment.body,
-      floor, experiment.motion, prior, correction, experiment.planar_camera,
+      floor, experiment.motion, release, correction, experiment.planar_camera,
       DigestOf(context.cache, recordings.recordings));
 }
 
@@ -69,16 +75,20 @@ std::vector<MotionFit> FitTwoBodyPoses(const Experiment& experiment,
   // Errors of the first body's frame are its own; scale and clock are common.
   FrameCorrection common = correction;
   common.rotation_offset_B = common.com_offset_B = Eigen::Vector3d::Zero();
+  const KnownSpin release = experiment.release.value_or(KnownSpin{});
   const auto fit = [&](std::size_t i) {
     for (const std::string& fault : {first[i].fault, second[i].fault})
       if (!fault.empty()) return UnusableMotion(first[i].poses.name, fault);
-    return FitRelativeMotion(Correct(first[i].poses, correction), experiment.body,
-                             Correct(second[i].poses, common), experiment.second->struck,
-                             experiment.motion);
+    MotionFit motion = FitRelativeMotion(Correct(first[i].poses, correction), experiment.body,
+                                         Correct(second[i].poses, common),
+                                         experiment.second->struck, experiment.motion);
+    if (AttitudeIsConstant(first[i].poses))
+      FollowSpin(experiment, experiment.floor, release, &motion.events);
+    return motion;
   };
   return StageResult<std::vector<MotionFit>>(
       context.cache, "motion", [&] { return FitEach(first.size(), label, context, fit); },
-      experiment.body, experiment.motion, correction, experiment.second->struck,
+      experiment.body, experiment.motion, release, correction, experiment.second->struck,
       DigestOf(context.cache, first, second));
 }
 

@@ -47,7 +47,12 @@ void AddFrames(const MarkerPoints& points, const std::vector<int>& frames,
 
 void Visit(Keys& keys, PointSource& o) {
   const YamlNode* const node = keys.reading();
-  pipelines::VisitMarkerPlaces(keys, o.layout, 3, "three or more: the pose of a body needs them");
+  const char* const enough =
+      "three or more: the pose of a body needs them; or one in the centre of a ball";
+  pipelines::VisitMarkerPlaces(keys, o.layout, 1, enough);
+  const bool centre = o.layout.size() == 1 && o.layout.front().p_BM.isZero(0);
+  keys.Check(centre || o.layout.size() >= 3, "names", fmt::format("{} markers", o.layout.size()),
+             enough);
   keys.Texts("learned_names", o.learned, "points: further markers whose places are learned");
   std::set<std::string> seen;
   for (const NamedMarker& marker : o.layout) seen.insert(marker.name);
@@ -58,6 +63,7 @@ void Visit(Keys& keys, PointSource& o) {
             "points: places from all frames of all recordings; those given hold the frame B in the "
             "least squares");
   o.learn = o.learn || !o.learned.empty();
+  keys.Check(!(centre && o.learn), "learn_layout", "it with one marker", "it with three or more");
   UpAxis up = o.up.value_or(UpAxis::kX);
   keys.Stated(o.up.has_value())
       .Word("up_axis", up, kUpAxes,
@@ -76,6 +82,8 @@ void Visit(Keys& keys, PointSource& o) {
     keys.Check(node == nullptr || !node->Has("sd_m"), "sd_m",
                std::string("it with noise: ") + kNoises[static_cast<std::size_t>(o.noise)].word,
                "it with noise: stated");
+  keys.Check(!centre || o.noise != PointNoise::kDistances, "noise", "distances with one marker",
+             "flights or stated");
   keys.Number("max_rms_m", o.max_rms, Positive(),
               "points: what the layout may leave in a frame before it is left out");
 }
@@ -189,6 +197,10 @@ PoseRecordings ReadPointRecordings(const PointSource& source,
 
 void SetPoseNoise(const PointSource& source, const PointReport& report, MotionFitOptions* motion) {
   if (source.noise == PointNoise::kFlights || !(report.sd > 0)) return;
+  if (report.layout.size() == 1) {  // the centre of a ball, without attitude
+    if (motion->sigma_position == 0) motion->sigma_position = report.sd;
+    return;
+  }
   const PoseNoise noise = PoseNoiseOf(report.layout, report.sd);
   if (motion->sigma_position == 0) motion->sigma_position = noise.position;
   if (motion->sigma_angle == 0) motion->sigma_angle = noise.angle;

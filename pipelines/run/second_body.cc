@@ -102,6 +102,8 @@ void VisitSecondBody(Keys& keys, SecondBody& o, const std::string& kind,
   if (kind == "marker_points") {
     if (reading) o.points.emplace();
     Visit(keys, *o.points);
+    keys.Check(o.points->layout.size() >= 3, "names", "one marker",
+               "three or more: the pose of what is struck needs them");
     return;
   }
   o.columns.planar = false;

@@ -24,7 +24,7 @@ Ends EndsOf(std::span<const ImpactEvent> events, const LawFit& fit) {
   Ends ends;
   const ImpactModel model = ModelOf(fit);
   for (const ImpactEvent& event : events) {
-    if (!event.accepted) continue;
+    if (!event.accepted || SpinIsOpen(event)) continue;
     const ImpactOutcome outcome = Solve(event.contact, model, {.dense_output = false});
     if (outcome.status != SolveStatus::kOk) continue;
     const int digit = outcome.path_case.digit;
@@ -32,16 +32,26 @@ Ends EndsOf(std::span<const ImpactEvent> events, const LawFit& fit) {
     ends.stick += digit == 1 || digit == 3 || digit == 5;
     ends.slide += digit == 0;
     constexpr double kSlides = 0.3;  // of the normal speed of approach: more than surfaces scatter
-    ends.leave += event.v_plus_F.head<2>().norm() > kSlides * std::abs(event.contact.v_minus_F.z());
+    ends.leave += !SpinIsUnknown(event) &&
+                  event.v_plus_F.head<2>().norm() > kSlides * std::abs(event.contact.v_minus_F.z());
   }
   return ends;
 }
 
+std::string OpenSpinWords(int open) {
+  return fmt::format(
+      "; before {} of them it is not known, so that their |J_t| / J_n bounds mu from below alone: "
+      "declare the spin of the ball where recordings begin (release: {{sd_rad_per_s: 1}} where it "
+      "is let go at rest), or film marks on the ball",
+      open);
+}
+
 void NameSpin(std::span<const ImpactEvent> events, std::vector<CampaignFinding>& findings) {
-  int accepted = 0, unknown = 0, refused = 0;
+  int accepted = 0, unknown = 0, open = 0, refused = 0;
   for (const ImpactEvent& event : events) {
     accepted += event.accepted;
     unknown += event.accepted && SpinIsUnknown(event);
+    open += event.accepted && SpinIsOpen(event);
     refused +=
         !event.accepted &&
         event.detail.find("neither spin nor contact point was measured") != std::string::npos;
@@ -51,8 +61,8 @@ void NameSpin(std::span<const ImpactEvent> events, std::vector<CampaignFinding>&
         {"spin_not_measured",
          fmt::format("spin was not measured in {} of {} impacts: whether angular momentum closes "
                      "is not checked, and mu comes from the velocities alone, as |J_t| / J_n where "
-                     "the contact slides all through",
-                     unknown, accepted)});
+                     "the contact slides all through{}",
+                     unknown, accepted, open > 0 ? OpenSpinWords(open) : "")});
   if (refused > 0)
     findings.push_back({"spin_not_measured",
                         fmt::format("attitude never changes in {} impacts: spin and contact point "

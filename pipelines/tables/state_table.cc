@@ -317,12 +317,13 @@ ImpactEvent EventOf(const EventTable& in, std::size_t row, const Body& body, con
   const std::vector<std::string>& names = pipelines::EventComponents();
   const std::vector<int> active = pipelines::ActiveRows(body.planar);
   // A ball's impulse follows from its velocities alone.
-  const bool spin_unknown = e.accepted && body.shape == BodyShape::kBall &&
-                            !e.omega_minus.allFinite() && !e.omega_plus.allFinite();
+  const bool ball = e.accepted && body.shape == BodyShape::kBall;
+  const bool knows_before = e.omega_minus.allFinite(), knows_after = e.omega_plus.allFinite();
+  const bool spin_unknown = ball && (!knows_before || !knows_after);
   for (int i = 0; i < kEventDim; ++i) {
     const double value = in.Get(names[i], row, 0);
     const bool spin = i < kLever && (i / 3) % 2 == 1;
-    if (spin_unknown && spin) continue;
+    if (spin_unknown && spin && !(i < kVPlus ? knows_before : knows_after)) continue;
     if (e.accepted && !std::isfinite(value))
       throw in.Fault(row, names[i], "a finite number in an accepted event");
     if (std::find(active.begin(), active.end(), i) == active.end() && std::abs(value) > 0) {
@@ -357,7 +358,14 @@ ImpactEvent EventOf(const EventTable& in, std::size_t row, const Body& body, con
   e.sigma_position = in.Get("sigma_position", row, 0);
   e.sigma_angle = in.Get("sigma_angle", row, 0);
   e.struck = StruckOf(in, row, e.accepted);
-  if (spin_unknown) TakeSpinAsUnknown(e, body, floor, gravity_W, {});
+  if (spin_unknown) {
+    KnownSpin before;
+    if (knows_before)
+      before = {e.omega_minus, e.cov.block<3, 3>(kOmegaMinus, kOmegaMinus)};
+    else if (knows_after)
+      before = SpinBefore(e, body, {e.omega_plus, e.cov.block<3, 3>(kOmegaPlus, kOmegaPlus)});
+    TakeSpinAsUnknown(e, body, floor, gravity_W, before);
+  }
   UpdateContact(e, body, floor, gravity_W);
   if (!has_accepted && !(e.contact.v_minus_F.z() < 0)) {
     e.accepted = false;

@@ -427,7 +427,8 @@ AuditResult Audit(std::span<const ImpactEvent> events, std::span<const FlightArc
     result.events.push_back(AuditEvent(*event, body, input.floor, options));
   AuditFriction(input.events, body, input.floor, options, result.events);
   result.momentum = AuditMomentum(input, layout, VectorXd());
-  const std::vector<FlightArc> slowed = WithoutDrag(input, result);
+  const std::optional<std::vector<FlightArc>> bent = WithoutLift(input, result);
+  const std::vector<FlightArc> slowed = bent ? *bent : WithoutDrag(input, result);
   input.arcs = slowed;
   JudgeGravity(input, result);
 

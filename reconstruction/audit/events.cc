@@ -8,6 +8,7 @@
 #include "data/math/linear_algebra.h"
 #include "data/math/rotation.h"
 #include "data/statistics/statistics.h"
+#include "impact/body/unknown_spin.h"
 #include "reconstruction/audit/detail/evidence.h"
 #include "reconstruction/audit/detail/slip.h"
 
@@ -226,8 +227,14 @@ void AuditFriction(std::span<const ImpactEvent* const> events, const Body& body,
   }
 }
 
-MomentumAudit AuditMomentum(const AuditInput& input, const ErrorLayout& layout,
+AuditInput WithMeasuredSpins(AuditInput input) {
+  std::erase_if(input.events, [](const ImpactEvent* event) { return SpinIsUnknown(*event); });
+  return input;
+}
+
+MomentumAudit AuditMomentum(const AuditInput& all, const ErrorLayout& layout,
                             const VectorXd& prior_sd) {
+  const AuditInput input = WithMeasuredSpins(all);
   const Body& body = *input.body;
   MomentumAudit audit;
   const int n = audit.n = input.events.size();

@@ -296,8 +296,9 @@ std::vector<int> MomentumParameters(const ErrorLayout& layout) {
   return Concatenate({layout.blocks[0], layout.blocks[1], Corner(layout), {layout.inertia}});
 }
 
-RobustFit FitMomentum(const AuditInput& input, const ErrorLayout& layout, const VectorXd& start,
+RobustFit FitMomentum(const AuditInput& all, const ErrorLayout& layout, const VectorXd& start,
                       const std::vector<int>& active, const VectorXd& prior_sd) {
+  const AuditInput input = WithMeasuredSpins(all);
   const int n = input.events.size(), rows = layout.planar ? 1 : 3;
   RobustProblem problem;
   problem.groups = n;
@@ -307,7 +308,9 @@ RobustFit FitMomentum(const AuditInput& input, const ErrorLayout& layout, const 
   problem.prior_sd = prior_sd;
   if (n < kFewestEvents) {
     RobustFit none;
-    none.reason = fmt::format("{} accepted events: at least {} are needed", n, kFewestEvents);
+    none.reason = fmt::format("{} accepted events{}: at least {} are needed", n,
+                              all.events.size() > input.events.size() ? " with measured spin" : "",
+                              kFewestEvents);
     return none;
   }
   const Body& body = *input.body;

@@ -210,6 +210,23 @@ struct MisfitFrames {
   }
 };
 
+// The marker is the centre of a ball, whose attitude it does not show: the same in every frame.
+void FollowCentre(const MarkerPoints& points, std::size_t marker, PointPoses* out) {
+  for (std::size_t i = 0; i < points.t.size(); ++i) {
+    const std::optional<Vector3d>& p = points.p_WM[marker][i];
+    if (!p) {
+      ++out->too_few;
+      continue;
+    }
+    out->poses.t.push_back(points.t[i]);
+    out->poses.X_WB.emplace_back(Eigen::Translation3d(*p));
+    out->frames.push_back(static_cast<int>(i));
+    out->rms.push_back(0);
+  }
+  out->usable = !out->frames.empty();
+  if (!out->usable) out->reason = "no frame shows the marker";
+}
+
 }  // namespace
 
 PointPoses PosesFromPoints(const MarkerPoints& points, const std::vector<NamedMarker>& layout,
@@ -222,6 +239,10 @@ PointPoses PosesFromPoints(const MarkerPoints& points, const std::vector<NamedMa
   const UsedMarkers markers = FindUsedMarkers(points, layout);
   PointPoses out;
   out.poses.name = points.name;
+  if (layout.size() == 1 && markers.used.size() == 1 && layout.front().p_BM.isZero(0)) {
+    FollowCentre(points, markers.used.front().first, &out);
+    return out;
+  }
   if (markers.used.size() < 3) {
     out.reason = fmt::format(
         "{} markers of the layout are in the recording, a pose needs three{}", markers.used.size(),

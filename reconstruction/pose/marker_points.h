@@ -81,7 +81,8 @@ struct PointPoses {
 // frame has one. Needs three markers of the layout that do not lie on a line; markers of the
 // recording that are not of the layout are passed over. A layout whose mirror image fits where it
 // does not is refused; three markers, or markers in one plane, cannot tell. ConfigError for a
-// layout with a name twice or points that are no numbers, and options without meaning.
+// layout with a name twice or points that are no numbers, and options without meaning. A layout of
+// one marker in the origin of B gives poses of one attitude: of a ball, whose centre it is.
 PointPoses PosesFromPoints(const MarkerPoints& points, const std::vector<NamedMarker>& layout,
                            const PointPoseOptions& options = {});
 

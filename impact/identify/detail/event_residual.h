@@ -36,6 +36,9 @@ struct PreparedEvent {
   // v_t and A_tn cannot be distinguished from zero: the direction of slip is noise, and the
   // tangential impulse gives no information about friction.
   bool no_demand = false;
+  // The spin before the impact was not measured (SpinIsOpen): the slip is the one that explains the
+  // measured tangential impulse, as far as friction allows.
+  bool spin_open = false;
   Vec z_J;                     // measured impulse / p
   Vec z_c;                     // measured couple about P / (p k)
   Mat N_cc;                    // noise covariance of z_c

@@ -11,6 +11,7 @@
 // inertia seen by the tangential impulse to that seen by the normal one are fitted on request.
 
 #include <Eigen/Core>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -64,6 +65,9 @@ struct AuditInput {
   AuditOptions options;
 };
 
+// Without the events whose spin was not measured, which say nothing of angular momentum.
+AuditInput WithMeasuredSpins(AuditInput input);
+
 // Momentum fit of the given parameters, each with a prior about zero where `prior_sd` is above 0.
 RobustFit FitMomentum(const AuditInput& input, const ErrorLayout& layout,
                       const Eigen::VectorXd& start, const std::vector<int>& active,
@@ -114,6 +118,10 @@ void AuditFriction(std::span<const ImpactEvent* const> events, const Body& body,
 // empty: taken as they are.
 MomentumAudit AuditMomentum(const AuditInput& input, const ErrorLayout& layout,
                             const Eigen::VectorXd& prior_sd);
+
+// Takes out of the flights of a ball whose spin was not measured what lift, across the velocity, and
+// drag do to them, where they tell a lift from gravity; nothing where they do not.
+std::optional<std::vector<FlightArc>> WithoutLift(const AuditInput& input, AuditResult& result);
 
 // Handedness: does the recording's x (space: y) run the wrong way against its attitudes?
 struct Handedness {

@@ -133,6 +133,30 @@ TEST(Experiment, EveryKeyIsReadAndWrittenBackExactly) {
   EXPECT_EQ(back.seed, e.seed);
 }
 
+TEST(Experiment, SpinOfTheReleaseReadsBackExactly) {
+  const std::string ball = "body: {shape: ball, radius_m: 0.02}\n";
+  EXPECT_FALSE(Load(kHead + ball).release);
+  const Experiment planar =
+      Load(kHead + ball + "release: {theta_dot_rad_per_s: 40, sd_rad_per_s: 3}\n");
+  EXPECT_EQ(planar.release->omega_W, Eigen::Vector3d(0, -40, 0));
+  EXPECT_EQ(planar.release->cov(1, 1), 9);
+  const Experiment again = Load(ToYaml(planar));
+  EXPECT_EQ(again.release->omega_W, planar.release->omega_W);
+  EXPECT_EQ(again.release->cov, planar.release->cov);
+  const Experiment rest = Load(kHead + ball + "release: {sd_rad_per_s: 1}\n");
+  EXPECT_TRUE(rest.release->omega_W.isZero(0));
+  const std::string space =
+      "schema: impactlab.experiment/1\nrecordings: {kind: spatial_poses, files: a.csv}\n" + ball;
+  const Experiment served =
+      Load(space + "release: {omega_rad_per_s: [0, 150, -3], sd_rad_per_s: 20}\n");
+  EXPECT_EQ(Load(ToYaml(served)).release->omega_W, Eigen::Vector3d(0, 150, -3));
+  EXPECT_THAT(Fault(kHead + ball + "release: {theta_dot_rad_per_s: 40}\n"),
+              HasSubstr("sd_rad_per_s"));
+  EXPECT_THAT(Fault(kHead + ball + "release: {sd_rad_per_s: 0}\n"), HasSubstr("sd_rad_per_s"));
+  EXPECT_THAT(Fault(std::string(kHead) + kBox + "release: {sd_rad_per_s: 1}\n"),
+              HasSubstr("release: found it with a body that is no ball"));
+}
+
 TEST(Experiment, EveryShapeReadsBackExactly) {
   const std::string spatial =
       "schema: impactlab.experiment/1\nrecordings: {files: a.csv, kind: spatial_poses}\n";

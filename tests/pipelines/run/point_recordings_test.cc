@@ -101,6 +101,13 @@ TEST_F(PointRecordingsTest, EveryKeyReadsBack) {
 TEST_F(PointRecordingsTest, WrongKeysAreNamed) {
   EXPECT_THAT(Fault("files: a.trc, names: [a, b], layout_m: [[0, 0, 0], [1, 0, 0]]"),
               HasSubstr("recordings.names: found 2 markers"));
+  // One is the centre of a ball, and of nothing else.
+  EXPECT_THAT(Fault("files: a.trc, names: [a], layout_m: [[0, 0, 0.01]]"),
+              HasSubstr("recordings.names: found 1 markers"));
+  EXPECT_THAT(Fault("files: a.trc, names: [a], layout_m: [[0, 0, 0]]"),
+              HasSubstr("found a body that is no ball, with one marker"));
+  EXPECT_THAT(Fault("files: a.trc, noise: distances, names: [a], layout_m: [[0, 0, 0]]"),
+              HasSubstr("found distances with one marker"));
   EXPECT_THAT(Fault("files: a.trc, names: [a, b, a], layout_m: [[0, 0, 0], [1, 0, 0], [0, 1, 0]]"),
               HasSubstr("'a' twice"));
   EXPECT_THAT(Fault("files: a.trc, names: [a, b, c], layout_m: [[0, 0, 0], [1, 0, 0]]"),

@@ -279,10 +279,32 @@ TEST(Tables, SpinsOfABallMayBeUnknown) {
   EXPECT_TRUE(event.accepted);
   EXPECT_TRUE(SpinIsUnknown(event));
   EXPECT_EQ(event.contact.v_minus_F, Vector3d(1, 0, -2));
-  EXPECT_EQ(event.cov(kOmegaPlus + 1, kOmegaPlus + 1), 900);
+  EXPECT_TRUE(SpinIsOpen(event));
+  EXPECT_EQ(event.cov(kOmegaPlus + 1, kOmegaPlus + 1), kUnknownSpin * kUnknownSpin);
   EXPECT_EQ(event.cov(kOmegaPlus, kOmegaPlus), 0);
   // The contact point of a rod does not follow from its centre.
   EXPECT_THAT(Fault(text, MakeRod(0.1, 0.01, 0.1, true)), HasSubstr("omega_minus_y"));
+}
+
+// The spin on one side is enough: the impulse gives the other.
+TEST(Tables, SpinOfABallMayBeKnownOnOneSide) {
+  const std::string head =
+      "recording,v_minus_x_m_per_s,v_minus_z_m_per_s,omega_minus_y_rad_per_s,v_plus_x_m_per_s,v_"
+      "plus_z_m_per_s,omega_plus_y_rad_per_s,sd_omega_minus_y_rad_per_s,sd_omega_plus_y_rad_per_"
+      "s\n";
+  const Body ball = MakeBall(0.02, 0.1, true);
+  const ImpactEvent before = ReadText(head + "a,1,-2,30,0.7,1,,0.5,\n", ball)[0];
+  EXPECT_EQ(before.omega_minus.y(), 30);
+  EXPECT_NEAR(before.cov(kOmegaMinus + 1, kOmegaMinus + 1), 0.25, 1e-12);
+  // 5 / (2 r) of the 0.3 m/s that friction took.
+  const ImpactEvent after = ReadText(head + "a,1,-2,,0.7,1,25,,0.5\n", ball)[0];
+  EXPECT_NEAR(after.omega_minus.y(), 25 - 37.5, 1e-9);
+  EXPECT_NEAR(after.cov(kOmegaMinus + 1, kOmegaMinus + 1), 0.25, 1e-12);
+  for (const ImpactEvent& event : {before, after}) {
+    EXPECT_TRUE(event.accepted);
+    EXPECT_TRUE(SpinIsUnknown(event));
+    EXPECT_FALSE(SpinIsOpen(event));
+  }
 }
 
 TEST(Tables, SeparatingRowIsRejectedNotRefused) {

@@ -73,6 +73,20 @@ TEST(PosesFromPoints, ExactWithoutNoiseAndFramesLeftOut) {
   }
 }
 
+TEST(PosesFromPoints, OneMarkerIsTheCentreOfABall) {
+  MarkerPoints points = Recorded(Layout(), 0, 1);
+  const std::size_t seen = points.t.size();
+  points.p_WM[0][2].reset();
+  const PointPoses found = PosesFromPoints(points, {{points.markers[0], Eigen::Vector3d::Zero()}});
+  ASSERT_TRUE(found.usable) << found.reason;
+  EXPECT_EQ(found.poses.t.size(), seen - 1);
+  EXPECT_EQ(found.too_few, 1);
+  EXPECT_EQ(found.poses.X_WB[2].translation(), *points.p_WM[0][3]);
+  EXPECT_TRUE(found.poses.X_WB[2].linear().isIdentity(0));
+  // Elsewhere on the body it shows neither the centre nor the attitude.
+  EXPECT_FALSE(PosesFromPoints(points, {{points.markers[0], {0, 0, 0.01}}}).usable);
+}
+
 TEST(PosesFromPoints, CovariancesWeigh) {
   MarkerPoints points = Recorded(Layout(), 0, 1);
   points.cov.assign(4, std::vector<Matrix3d>(200, 1e-10 * Matrix3d::Identity()));
