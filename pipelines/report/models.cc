@@ -3,12 +3,63 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "pipelines/report/parts.h"
 #include "pipelines/study/coefficient_html.h"
 
 namespace impactlab::pipelines {
 namespace {
+
+// Single impacts in the order of their recordings, and the lines of the models.
+Figure OrderFigure(const ReportContext& context) {
+  const CoefficientStudy& study = context.best.coefficients;
+  Figure figure{.id = "fig-order",
+                .title = "Restitution in the order of the recordings",
+                .caption =
+                    "Dots: restitution of one impact alone with the fitted friction, by the number "
+                    "of its recording. Lines: the models that do not change with speed, the chosen "
+                    "one solid.",
+                .selectors = {},
+                .plots = {}};
+  const Repeatability& repeats = context.best.repeats;
+  const auto order = std::find_if(study.models.begin(), study.models.end(),
+                                  [](const auto& score) { return score.fit.model.fit_order; });
+  if (repeats.e.empty() || repeats.law != study.law || order == study.models.end() ||
+      order->fit.groups.size() > 1)
+    return figure;
+  Plot plot{.choice = {}, .x_label = "recording", .y_label = "restitution [1]", .series = {}};
+  std::map<std::string, int> number;
+  for (const ImpactEvent& event : context.best.events)
+    if (event.accepted) number.try_emplace(event.recording, static_cast<int>(number.size()) + 1);
+  Series dots{.name = "one impact"};
+  for (const SingleCoefficient& one : repeats.e) {
+    const auto at = number.find(one.recording);
+    if (at == number.end()) continue;
+    dots.x.push_back(at->second);
+    dots.y.push_back(one.value);
+    dots.event.push_back(context.Code(one.recording, one.impact));
+  }
+  plot.series = {dots};
+  int colour = 1;
+  for (const ModelScore& score : study.models) {
+    const CoefficientModel& model = score.fit.model;
+    const ParameterEstimate& e = score.fit.parameters[1];
+    if (model.fit_exponent || model.exponent != 0 || model.friction != Pooling::kComplete ||
+        model.restitution != Pooling::kComplete || !e.identifiable)
+      continue;
+    const ParameterEstimate* change = score.fit.Find("change_" + e.name);
+    const double half = change != nullptr && change->identifiable ? 0.5 * change->value : 0;
+    plot.series.push_back({.name = ModelName(model),
+                           .mark = score.chosen ? Mark::kLine : Mark::kDash,
+                           .colour = colour++,
+                           .x = {1.0, static_cast<double>(number.size())},
+                           .y = {e.value - half, e.value + half}});
+  }
+  PreparePlot(plot);
+  figure.plots.push_back(std::move(plot));
+  return figure;
+}
 
 // Single impacts against the normal speed, and the curves of the models.
 Figure SpeedFigure(const ReportContext& context) {
@@ -41,7 +92,7 @@ Figure SpeedFigure(const ReportContext& context) {
     const CoefficientFit& fit = score.fit;
     const CoefficientModel& model = fit.model;
     if (model.friction != Pooling::kComplete || model.restitution != Pooling::kComplete ||
-        !fit.parameters[1].identifiable)
+        model.fit_order || !fit.parameters[1].identifiable)
       continue;
     const double m = model.fit_exponent ? fit.Find("exponent")->value : model.exponent,
                  e_0 = fit.parameters[1].value;
@@ -81,6 +132,8 @@ Section ModelSection(const ReportContext& context) {
       Num(fit.slowest, 2), Num(fit.fastest, 2), Num(fit.reference_speed, 3));
   Figure figure = SpeedFigure(context);
   if (!figure.empty()) section.figures.push_back(std::move(figure));
+  Figure order = OrderFigure(context);
+  if (!order.empty()) section.figures.push_back(std::move(order));
   section.html += FiguresHtml(section.figures, context.interactive);
   section.html += CoefficientHtml(study);
   return section;

@@ -14,6 +14,7 @@ std::string ModelWords(const CoefficientModel& model) {
   if (model.fit_exponent) add("e = 1 − α v^m");
   if (!model.fit_exponent && model.exponent != 0)
     add(fmt::format("e = 1 − α v^{}", Num(model.exponent, 3)));
+  if (model.fit_order) add("μ and e change with the order of the recordings");
   if (model.fit_mu_s) add("static friction above kinetic");
   if (model.fit_e_t) add("contacts that stick spring back by e_t");
   const auto pooled = [](Pooling pooling) {
@@ -39,11 +40,22 @@ std::string EstimateHtml(const ParameterEstimate& p) {
   return fmt::format("{} ({})", ValueSd(p.value, p.sd), BoundsText(p.lower95, p.upper95, p.sd));
 }
 
+// What friction and restitution gain from the first recording to the last.
+std::string ChangesHtml(const CoefficientFit& fit) {
+  std::string out;
+  for (const ParameterEstimate& p : fit.parameters)
+    if (p.name.starts_with("change_"))
+      out += fmt::format("{}{} {}", out.empty() ? "" : "<br>", p.name == "change_mu_k" ? "μ" : "e",
+                         EstimateHtml(p));
+  return out.empty() ? "–" : out;
+}
+
 std::string ModelsHtml(const CoefficientStudy& study) {
   HtmlTable table(
       "Models of the coefficients, by how well they predict recordings left out of their fit",
       {"model", "#parameters", "#behind the best", "#ΔAIC", "#ΔBIC", "μ",
-       "e at the reference speed", "exponent m", "tangential restitution", "verdict"});
+       "e at the reference speed", "exponent m", "first to last recording",
+       "tangential restitution", "verdict"});
   for (const ModelScore& score : study.models) {
     const CoefficientFit& fit = score.fit;
     const ParameterEstimate *m = fit.Find("exponent"), *e_t = fit.Find("e_t");
@@ -55,7 +67,8 @@ std::string ModelsHtml(const CoefficientStudy& study) {
                    : Fixed(score.behind, 1),
                Fixed(score.delta_aic, 1), Fixed(score.delta_bic, 1),
                EstimateHtml(fit.parameters[0]), EstimateHtml(fit.parameters[1]),
-               m == nullptr ? "–" : EstimateHtml(*m), e_t == nullptr ? "–" : EstimateHtml(*e_t),
+               m == nullptr ? "–" : EstimateHtml(*m), ChangesHtml(fit),
+               e_t == nullptr ? "–" : EstimateHtml(*e_t),
                (score.chosen ? "<b>chosen</b>: " : "") + Escape(WithSign(score.verdict))});
   }
   return table.Html();

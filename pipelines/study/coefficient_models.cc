@@ -21,11 +21,11 @@ CoefficientModel ModelOf(const YamlNode& node, const std::string& name,
   try {
     return ParseModel(name);
   } catch (const ConfigError&) {
-    throw node.Fault(
-        "models", Excerpt(name),
-        "constant, or speed | speedM with a number M, static, tangential, groups | separate | "
-        "mugroups | egroups | museparate | "
-        "eseparate joined by _ in this order");
+    throw node.Fault("models", Excerpt(name),
+                     "constant, or speed | speedM with a number M, order, static, tangential, "
+                     "groups | separate | "
+                     "mugroups | egroups | museparate | "
+                     "eseparate joined by _ in this order");
   }
 }
 
@@ -112,7 +112,10 @@ std::vector<EventGroup> GroupEvents(const std::vector<ImpactEvent>& events, cons
 std::vector<CoefficientModel> UsualModels(std::size_t n_groups) {
   std::vector<CoefficientModel> models;
   for (const char* name : {"constant", "speed"}) models.push_back(ParseModel(name));
-  if (n_groups < 2) return models;
+  if (n_groups < 2) {
+    models.push_back(ParseModel("order"));
+    return models;
+  }
   for (const char* name : {"groups", "speed_groups", "separate"})
     models.push_back(ParseModel(name));
   return models;
@@ -211,10 +214,12 @@ void Visit(pipelines::Keys& keys, CoefficientOptions& o) {
   keys.Custom(
       "models",
       "to compare: constant; speed, e = 1 - alpha v^m with m fitted, or speedM with a number "
-      "(speed1); static, static friction above the kinetic; tangential, tangential restitution e_t "
+      "(speed1); order, friction and restitution that change with the order of the recordings; "
+      "static, static friction above the kinetic; tangential, tangential restitution e_t "
       "of contacts that stick; of groups: groups (partial pooling), separate (none), or of one "
       "coefficient mugroups, egroups, museparate, eseparate; joined in this order by _ "
-      "(speed_groups). Default: constant, speed; with groups also groups, speed_groups, separate; "
+      "(speed_groups). Default: constant, speed, order; with groups constant, speed, groups, "
+      "speed_groups, separate; "
       "where contacts are found to spring back, each with e_t besides",
       [&](const YamlNode& node, const char* key) {
         if (node.Has(key))

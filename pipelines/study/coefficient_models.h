@@ -19,7 +19,7 @@ class Keys;
 }
 
 struct CoefficientOptions {
-  // empty: constant and speed, with groups those of groups too
+  // empty: constant, speed and order; with groups those of groups in place of the order
   std::vector<CoefficientModel> models;
   // Groups of recordings: name and glob over the names of recordings. Recordings that match none
   // are the group "rest".
