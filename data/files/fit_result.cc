@@ -420,7 +420,7 @@ FitResult FitResultFromJson(const std::string& text, const std::string& path) {
     for (const auto& entry : root["fitted"].Entries(false)) {
       result.fitted.push_back({.recording = entry.second["recording"].Text(),
                                .impact = entry.second["impact"].Count(),
-                               .v_minus_n = entry.second["v_minus_n_m_per_s"].Number()});
+                               .v_minus_n = entry.second["v_minus_n_m_per_s"].Number(kNan)});
     }
   }
   for (const auto& entry : root["rejected"].Entries(false)) {
