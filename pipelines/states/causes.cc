@@ -18,7 +18,7 @@ using Eigen::Vector3d;
 constexpr double kFarLever = 5;
 
 // A unit or sense that was taken for SI, as the factors that undo it.
-struct Slip {
+struct UnitError {
   double spin = 1, speed = 1, lever = 1;
   const char* text;
   const char* cure;
@@ -33,7 +33,7 @@ constexpr const char* kOtherSense =
     "give spins that count counter-clockwise as theta_dot_minus and theta_dot_plus, or turn the "
     "sign of the column that runs the other way";
 
-const Slip kSlips[] = {
+const UnitError kUnitErrors[] = {
     {kDegree, 1, 1, "spins are in degrees, not radians", kInDegrees},
     {-1, 1, 1, "spins count the other way round, or x does", kOtherSense},
     {-kDegree, 1, 1, "spins are in degrees and count the other way round", kOtherSense},
@@ -49,14 +49,14 @@ const Slip kSlips[] = {
     {1, 1, 1e-3, "levers are in millimetres, not metres", "name their columns r_x_mm, ..."},
     {1, 1e-3, 1e-3, "velocities and levers are in millimetres, not metres", kInMillimetres}};
 
-std::vector<ImpactEvent> Without(const Slip& slip, const std::vector<ImpactEvent>& events) {
+std::vector<ImpactEvent> Without(const UnitError& error, const std::vector<ImpactEvent>& events) {
   std::vector<ImpactEvent> out = events;
   for (ImpactEvent& e : out) {
-    for (Vector3d* omega : {&e.omega_minus, &e.omega_plus}) *omega *= slip.spin;
-    for (Vector3d* v : {&e.v_minus, &e.v_plus}) *v *= slip.speed;
-    e.p_WP = e.X_WB.translation() + slip.lever * (e.p_WP - e.X_WB.translation());
+    for (Vector3d* omega : {&e.omega_minus, &e.omega_plus}) *omega *= error.spin;
+    for (Vector3d* v : {&e.v_minus, &e.v_plus}) *v *= error.speed;
+    e.p_WP = e.X_WB.translation() + error.lever * (e.p_WP - e.X_WB.translation());
     for (int i = 0; i < kEventDim; ++i) {
-      const double factor = i >= kLever ? slip.lever : (i / 3) % 2 == 0 ? slip.speed : slip.spin;
+      const double factor = i >= kLever ? error.lever : (i / 3) % 2 == 0 ? error.speed : error.spin;
       e.cov.row(i) *= factor;
       e.cov.col(i) *= factor;
     }
@@ -114,9 +114,9 @@ std::vector<StateCause> FindStateCauses(const Experiment& experiment, const Tabl
     return {};
   std::vector<StateCause> out;
   const bool far = ReachesFar(events, experiment.body);
-  for (const Slip& slip : kSlips) {
-    if ((slip.lever != 1) == far && Closes(Without(slip, events), experiment.body))
-      out.push_back({slip.text, slip.cure});
+  for (const UnitError& error : kUnitErrors) {
+    if ((error.lever != 1) == far && Closes(Without(error, events), experiment.body))
+      out.push_back({error.text, error.cure});
   }
   if (const auto angle = AngleCause(experiment, states)) out.push_back(*angle);
   return out;

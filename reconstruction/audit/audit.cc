@@ -87,7 +87,7 @@ Estimate DragRate(std::span<const FlightArc> arcs, bool planar) {
   const RobustFit fit = FitRobust(problem);
   if (!fit.usable) return Undetermined(fit.reason);
   const MatrixXd C = Covariance(fit.information, problem.unit, problem.active);
-  const double sd = problem.unit(rows) * std::sqrt(C(rows, rows));
+  const double sd = std::sqrt(C(rows, rows));
   if (!(sd < 1)) return Undetermined("flights too alike to tell drag from gravity");
   return MakeEstimate(fit.value(rows), sd);
 }

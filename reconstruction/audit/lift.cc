@@ -128,94 +128,66 @@ Estimate LiftOf(const RobustFit& fit, const AirLayout& layout, const MatrixXd& C
   return MakeEstimate(w.norm(), sd);
 }
 
-// Lift and drag of the flights, with gravity as given.
-struct AirFit {
-  AirLayout layout;
-  RobustFit fit;
-  MatrixXd C;         // covariance of all parameters
-  double better = 0;  // by how much the criterion is below that of another gravity in its place
-};
-
-std::optional<AirFit> FitLift(const std::vector<AirArc>& arcs, bool planar,
-                              const Vector3d& gravity) {
-  AirFit out{{planar}, {}, {}};
-  const AirLayout& layout = out.layout;
-  out.fit = FitAir(arcs, layout, gravity, AirModel::kLift);
-  const RobustFit other = FitAir(arcs, layout, gravity, AirModel::kGravity);
-  if (!out.fit.usable || !other.usable) return std::nullopt;
-  const double scatter = std::min(out.fit.scatter, other.scatter);
-  out.better = CriterionOf(arcs, layout, other, AirModel::kGravity, scatter) -
-               CriterionOf(arcs, layout, out.fit, AirModel::kLift, scatter);
-  const std::vector<int> active = ActiveOf(layout, AirModel::kLift);
-  const int n = static_cast<int>(active.size());
-  out.C = MatrixXd::Zero(layout.size(), layout.size());
-  out.C.bottomRightCorner(n, n) = Covariance(out.fit.information, layout.Units(), active);
-  return out;
-}
-
 std::string AxisWords(const Vector3d& w) {
   return fmt::format("about ({:.2f}, {:.2f}, {:.2f})", w.normalized().x(), w.normalized().y(),
                      w.normalized().z());
 }
 
-Finding FindingOfLift(const AirFit& air, int spin, const Estimate& lift, double significance) {
-  const int at = air.layout.drag();
-  const Estimate drag = MakeEstimate(air.fit.value(at), std::sqrt(std::max(0.0, air.C(at, at))));
-  Finding finding;
-  finding.parameter = "lift_per_s";
-  finding.estimate = lift;
-  finding.text = fmt::format(
-      "lift_per_s: flights {} are bent across their velocity by {} /s of it, {}, as those of a "
-      "ball that spins (Magnus){}; a wrong clock or scale would explain them {}; taken out before "
-      "gravity is judged",
-      spin == 0 ? "before the first impact" : "after impacts", PlusMinus(lift),
-      AxisWords(air.layout.Lift(air.fit.value, spin)),
-      drag.value > significance * drag.sd
-          ? fmt::format(", and slowed by drag_per_m {}", PlusMinus(drag))
-          : "",
-      air.better > kClearly ? "less well" : "hardly less well");
-  return finding;
-}
-
-// The lift of a spin that is significant, the one of the release first; undetermined where none is.
-std::pair<int, Estimate> ToldLift(const AirFit& air, double significance, AuditResult* result) {
-  std::pair<int, Estimate> told{0, Undetermined("no lift")};
-  for (int spin = kSpins - 1; spin >= 0; --spin) {
-    const Estimate lift = LiftOf(air.fit, air.layout, air.C, spin);
-    result->evidence.push_back({"lift_per_s", "free_flight", lift});
-    if (lift.determined && lift.value > significance * lift.sd) told = {spin, lift};
-  }
-  return told;
-}
-
-bool MayBeLifted(const AuditInput& input) {
-  return input.body->shape == BodyShape::kBall && !input.body->flat &&
-         std::any_of(input.events.begin(), input.events.end(),
-                     [](const ImpactEvent* event) { return SpinIsUnknown(*event); });
-}
-
 }  // namespace
 
 std::optional<std::vector<FlightArc>> WithoutLift(const AuditInput& input, AuditResult& result) {
-  if (!MayBeLifted(input)) return std::nullopt;
+  const Body& body = *input.body;
+  const bool unknown = std::any_of(input.events.begin(), input.events.end(),
+                                   [](const ImpactEvent* event) { return SpinIsUnknown(*event); });
+  if (body.shape != BodyShape::kBall || body.flat || !unknown) return std::nullopt;
   const std::vector<AirArc> arcs = ArcsThatFly(input.arcs);
   if (static_cast<int>(arcs.size()) < kFewestArcs) return std::nullopt;
+  const AirLayout layout{body.planar};
   const Vector3d& gravity = input.options.gravity_W;
-  const std::optional<AirFit> air = FitLift(arcs, input.body->planar, gravity);
-  if (!air) return std::nullopt;
-  const auto [spin, lift] = ToldLift(*air, input.options.significance, &result);
-  if (!lift.determined || air->better < 0) return std::nullopt;
+  const RobustFit fit = FitAir(arcs, layout, gravity, AirModel::kLift),
+                  other = FitAir(arcs, layout, gravity, AirModel::kGravity);
+  if (!fit.usable || !other.usable) return std::nullopt;
+  const double scatter = std::min(fit.scatter, other.scatter);
+  const double better = CriterionOf(arcs, layout, other, AirModel::kGravity, scatter) -
+                        CriterionOf(arcs, layout, fit, AirModel::kLift, scatter);
+  const std::vector<int> active = ActiveOf(layout, AirModel::kLift);
+  const int n = static_cast<int>(active.size());
+  MatrixXd C = MatrixXd::Zero(layout.size(), layout.size());
+  C.bottomRightCorner(n, n) = Covariance(fit.information, layout.Units(), active);
+  const double k = input.options.significance;
+  int told = -1;
+  for (int spin = 0; spin < kSpins; ++spin) {
+    const Estimate lift = LiftOf(fit, layout, C, spin);
+    result.evidence.push_back({"lift_per_s", "free_flight", lift});
+    if (told < 0 && lift.determined && lift.value > k * lift.sd) told = spin;
+  }
+  if (told < 0 || better < 0) return std::nullopt;
+
   std::vector<FlightArc> out;
   double most = 0;
   for (const AirArc& at : arcs) {
     out.push_back(*at.arc);
-    out.back().acceleration_W -= ByAir(air->layout, air->fit.value, at);
-    const Vector3d w = air->layout.Lift(air->fit.value, at.spin);
-    most = std::max(most, w.cross(at.arc->velocity_W).norm());
+    out.back().acceleration_W -= ByAir(layout, fit.value, at);
+    most = std::max(most, layout.Lift(fit.value, at.spin).cross(at.arc->velocity_W).norm());
   }
   // A lift that changes no arc's acceleration by a fiftieth of gravity would not mislead anybody.
-  if (most < 0.02 * gravity.norm()) return std::nullopt;
-  result.findings.push_back(FindingOfLift(*air, spin, lift, input.options.significance));
+  if (most < 0.02 * input.options.gravity_W.norm()) return std::nullopt;
+  Finding finding;
+  finding.parameter = "lift_per_s";
+  finding.estimate = LiftOf(fit, layout, C, told);
+  const double drag = fit.value(layout.drag()),
+               sd_drag = std::sqrt(std::max(0.0, C(layout.drag(), layout.drag())));
+  finding.text = fmt::format(
+      "lift_per_s: flights {} are bent across their velocity by {} /s of it, {}, as those of a "
+      "ball that spins (Magnus){}; a wrong clock or scale would explain them {}; taken out before "
+      "gravity is judged",
+      told == 0 ? "before the first impact" : "after impacts", PlusMinus(finding.estimate),
+      AxisWords(layout.Lift(fit.value, told)),
+      drag > k * sd_drag
+          ? fmt::format(", and slowed by drag_per_m {}", PlusMinus(MakeEstimate(drag, sd_drag)))
+          : "",
+      better > kClearly ? "less well" : "hardly less well");
+  result.findings.push_back(finding);
   return out;
 }
 

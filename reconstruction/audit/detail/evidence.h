@@ -119,8 +119,8 @@ void AuditFriction(std::span<const ImpactEvent* const> events, const Body& body,
 MomentumAudit AuditMomentum(const AuditInput& input, const ErrorLayout& layout,
                             const Eigen::VectorXd& prior_sd);
 
-// Takes out of the flights of a ball whose spin was not measured what lift, across the velocity, and
-// drag do to them, where they tell a lift from gravity; nothing where they do not.
+// Takes out of the flights of a ball whose spin was not measured what lift, across the velocity,
+// and drag do to them, where they tell a lift from gravity; nothing where they do not.
 std::optional<std::vector<FlightArc>> WithoutLift(const AuditInput& input, AuditResult& result);
 
 // Handedness: does the recording's x (space: y) run the wrong way against its attitudes?

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <random>
 #include <string>
 #include <vector>
@@ -123,6 +124,43 @@ TEST(AuditLift, IsNotLookedForWhereSpinsWereMeasured) {
   for (ImpactEvent& event : set.events) event.omega_plus.y() = 20;
   const AuditResult result = AuditOf(set, true);
   for (const Evidence& e : result.evidence) EXPECT_NE(e.parameter, "lift_per_s");
+}
+
+// The standard deviation of a drag in proportion to velocity is that of its estimates, from both
+// sides: flights without any seldom show one.
+TEST(AuditDrag, ScattersAsItsStandardDeviationSays) {
+  constexpr int kSets = 60, kArcs = 40;
+  constexpr double kRate = 0.1;  // [1/s]
+  const Body square = MakeBox({0.06, 0.06, 0.06}, 0.2, true);
+  double square_z = 0;
+  int named = 0;
+  for (int set = 0; set < kSets; ++set) {
+    std::mt19937_64 random(static_cast<unsigned>(900 + set));
+    std::normal_distribution<double> normal;
+    const double rate = set % 2 == 0 ? kRate : 0;
+    std::vector<FlightArc> arcs(kArcs);
+    for (int i = 0; i < kArcs; ++i) {
+      FlightArc& arc = arcs[static_cast<std::size_t>(i)];
+      arc.recording = "toss_" + std::to_string(i);
+      arc.last = 50;
+      arc.duration = 0.2;
+      arc.velocity_W = {0.5 * normal(random), 0, 1.5 * normal(random)};
+      arc.sd_acceleration.setConstant(0.1);
+      arc.acceleration_W =
+          kLiftGravity - rate * arc.velocity_W + 0.1 * Vector3d(normal(random), 0, normal(random));
+    }
+    const AuditResult result = Audit({}, arcs, {}, square, Plane());
+    const auto at =
+        std::find_if(result.evidence.begin(), result.evidence.end(),
+                     [](const Evidence& e) { return e.parameter == "drag_rate_per_s"; });
+    ASSERT_NE(at, result.evidence.end());
+    ASSERT_TRUE(at->estimate.determined) << at->estimate.reason;
+    square_z += std::pow((at->estimate.value - rate) / at->estimate.sd, 2);
+    named += rate == 0 && FindingOf(result, "drag_rate_per_s") != nullptr;
+  }
+  EXPECT_GT(square_z, 28);  // 60 degrees of freedom, one time in ten thousand on either side
+  EXPECT_LT(square_z, 110);
+  EXPECT_LE(named, 1);
 }
 
 }  // namespace
