@@ -119,7 +119,9 @@ ConeTest HoldConeAgainst(const FitTask& task, const FitPoint& point, double mu) 
     const PreparedEvent& event = (*task.events)[i];
     if (event.no_demand) continue;
     ++test.n;
-    const Excess excess = ExcessOf(event, mu);
+    // Contacts that stick reach as far as static friction holds.
+    const bool sticks = point.at[i].digit % 2 == 1;
+    const Excess excess = ExcessOf(event, sticks ? std::max(mu, task.mu_s_floor) : mu);
     const double sd = std::sqrt(std::max(0.0, excess.gradient.dot(point.S[i] * excess.gradient)));
     if (!(excess.value > kBeyondNoise * sd + 1e-9)) continue;
     ++test.beyond;

@@ -209,6 +209,24 @@ TEST(FitResult, HostileJsonNamesThePlace) {
   EXPECT_THAT(fault(std::string(100000, '{')), HasSubstr("found"));
 }
 
+TEST(FitResult, TangentialRestitutionStandsBetweenRestitutionAndStaticFriction) {
+  FitResult result = Example();
+  LawFit& fit = result.fits[0];
+  fit.e_t = ParameterEstimate{.name = "e_t", .value = 0.2, .reason = {}};
+  fit.mu_s = ParameterEstimate{.name = "mu_s", .value = 0.3, .lower95 = 0.2, .reason = {}};
+  fit.covariance = fit.covariance_noise_only = Eigen::Matrix4d::Constant(kNan);
+  fit.sd_bootstrap.assign(4, kNan);
+  fit.influence[0].shift.assign(4, 0);
+  const LawFit back = FitResultFromJson(ToJson(result), "fit.json").fits[0];
+  ASSERT_TRUE(back.e_t.has_value());
+  EXPECT_EQ(back.e_t->value, 0.2);
+  EXPECT_EQ(back.covariance.rows(), 4);
+  const auto listed = ListParameters(back);
+  ASSERT_EQ(listed.size(), 4u);
+  EXPECT_EQ(listed[2].get().name, "e_t");
+  EXPECT_EQ(listed[3].get().name, "mu_s");
+}
+
 TEST(FitResult, StaticFrictionStandsBehindRestitution) {
   FitResult result = Example();
   LawFit& fit = result.fits[0];

@@ -178,5 +178,43 @@ TEST(Coefficients, OptionsReadBackAndTablesHoldWhatWasFitted) {
   EXPECT_EQ(ReadCsv(folder / "intervals.csv", texts).n_rows(), study.intervals.rows.size());
 }
 
+// A page holds one answer: friction that the fit beside does not determine is none of a model's
+// either, and a model with e_t is chosen where the fit has it.
+TEST(Coefficients, ModelsFollowTheFitBesideThem) {
+  std::mt19937_64 random(6);
+  const std::vector<ImpactEvent> events =
+      twin::Experiment(twin::Square(), Coefficients(0.2, 0.5), random);
+  const std::vector<EventGroup> groups{{"all", twin::Square(), events}};
+  const CoefficientOptions options{.models = {}, .groups = {}, .refits = 10};
+  FrictionVerdict verdict{"all", {}, false};
+  verdict.mu_k.name = "mu_k";
+  verdict.mu_k.lower95 = 0.07;
+  verdict.mu_k.reason = "for a test";
+  const auto study = [&](TangentialFit tangential) {
+    IdentifyOptions identify;
+    identify.tangential = tangential;
+    return StudyCoefficients(groups, RestitutionLaw::kEnergetic, options, 4, identify, 1,
+                             std::vector{verdict});
+  };
+  const CoefficientStudy without = study(TangentialFit::kNever);
+  ASSERT_EQ(without.models.size(), 2u);
+  for (const ModelScore& score : without.models) {
+    EXPECT_FALSE(score.fit.parameters[0].identifiable);
+    EXPECT_EQ(score.fit.parameters[0].lower95, 0.07);
+    EXPECT_EQ(score.fit.parameters[0].reason, "for a test");
+    EXPECT_EQ(score.fit.groups[0].mu_k.reason, "for a test");
+    EXPECT_TRUE(score.fit.parameters[1].identifiable);
+  }
+  for (const MethodInterval& row : without.intervals.rows) EXPECT_NE(row.parameter, "mu_k");
+  EXPECT_FALSE(without.intervals.rows.empty());
+  verdict.e_t = true;
+  const CoefficientStudy with = study(TangentialFit::kAlways);
+  ASSERT_EQ(with.models.size(), 4u);
+  ASSERT_NE(with.chosen(), nullptr);
+  EXPECT_TRUE(with.chosen()->fit.model.fit_e_t);
+  for (const ModelScore& score : with.models)
+    EXPECT_EQ(score.fit.parameters[0].reason == "for a test", score.fit.model.fit_e_t);
+}
+
 }  // namespace
 }  // namespace impactlab
