@@ -289,7 +289,10 @@ std::string FaultSummary(const std::string& title, const std::vector<TableFault>
     if (!f.row.empty()) rows.insert(f.row);
     auto kind = std::find_if(kinds.begin(), kinds.end(),
                              [&](const auto& known) { return known.first == f.kind; });
-    if (kind == kinds.end()) kind = kinds.insert(kinds.end(), {f.kind, {}});
+    if (kind == kinds.end()) {
+      kinds.emplace_back(f.kind, std::vector<std::string>());
+      kind = std::prev(kinds.end());
+    }
     kind->second.push_back(fmt::format("{:<4} {}", f.row, f.sentence));
   }
   std::stable_sort(kinds.begin(), kinds.end(),

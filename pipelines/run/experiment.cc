@@ -116,22 +116,19 @@ void VisitRecordings(Keys& keys, Experiment& e) {
 
 // Names in tables of states; those that are not stated are ours.
 void VisitStateColumns(Keys& keys, std::map<std::string, std::string>& columns) {
-  keys.Custom(
-      "columns",
-      "our name of a column (v_minus_x, theta_dot_plus, sd_r_z, ...) and the name in the table; a "
-      "name there that ends in a unit (or a space and a unit) is in that unit. Default: the "
-      "columns of events.csv in any unit",
-      [&](const YamlNode& node, const char* key) {
-        const YamlNode map = node.MapOrEmpty(key);
-        for (const std::string& name : StateColumnNames())
-          if (map.Has(name)) columns[name] = map.Text(name);
-      },
-      [&] {
-        std::string out;
-        for (const auto& [name, column] : columns)
-          out += fmt::format("{}{}: {}", out.empty() ? "" : ", ", name, YamlQuote(column));
-        return out.empty() ? out : "{" + out + "}";
-      });
+  keys.Stated(!columns.empty())
+      .Map("columns",
+           "our name of a column (v_minus_x, theta_dot_plus, sd_r_z, ...) and the name in the "
+           "table; a name there that ends in a unit (or a space and a unit) is in that unit. "
+           "Default: the columns of events.csv in any unit",
+           [&](Keys& k) {
+             for (const std::string& name : StateColumnNames()) {
+               std::string column = columns.contains(name) ? columns.at(name) : "";
+               const std::string meaning = "name of the column of " + name + " in the table";
+               k.Stated(!column.empty()).Text(name.c_str(), column, meaning.c_str());
+               if (!column.empty()) columns[name] = column;
+             }
+           });
 }
 
 void VisitMotion(Keys& keys, MotionFitOptions& m) {

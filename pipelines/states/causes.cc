@@ -110,9 +110,15 @@ std::optional<StateCause> DirectionCause(const std::vector<ImpactEvent>& events)
 std::vector<StateCause> FindStateCauses(const Experiment& experiment, const TableStates& states) {
   const std::vector<ImpactEvent>& events = states.table.events;
   if (const auto direction = DirectionCause(events)) return {*direction};
-  if (experiment.second || JudgeClosure(events, experiment.body).closure != Closure::kDoesNotClose)
-    return {};
+  const Closure closure = JudgeClosure(events, experiment.body).closure;
+  if (experiment.second || closure == Closure::kCloses) return {};
   std::vector<StateCause> out;
+  // Levers of wrong attitudes have no direction left that momentum could contradict: the other unit
+  // of angles is tried all the same.
+  if (closure == Closure::kNotTested) {
+    if (const auto angle = AngleCause(experiment, states)) out.push_back(*angle);
+    return out;
+  }
   const bool far = ReachesFar(events, experiment.body);
   for (const UnitError& error : kUnitErrors) {
     if ((error.lever != 1) == far && Closes(Without(error, events), experiment.body))

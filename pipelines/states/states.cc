@@ -167,6 +167,10 @@ JudgedStates JudgeStates(const Experiment& e, const TableStates& states, bool fo
         .verdict = ClosureWord(Closure::kDoesNotClose), .reason = not_rigid, .withheld = !force};
   if (not_rigid.empty() && !out.verdict.verdict.starts_with("closes")) {
     out.causes = FindStateCauses(e, states);
+    if (!out.causes.empty() && out.verdict.verdict == ClosureWord(Closure::kNotTested)) {
+      out.verdict.verdict = ClosureWord(Closure::kDoesNotClose);
+      out.verdict.withheld = !force;
+    }
     for (const StateCause& cause : out.causes)
       out.verdict.reason += fmt::format("; it closes if {} ({})", cause.text, cause.cure);
   }

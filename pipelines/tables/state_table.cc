@@ -349,6 +349,7 @@ ImpactEvent EventOf(const EventTable& in, std::size_t row, const Body& body, con
                    "a finite contact point in an accepted event");
   for (int i = 0; i < kEventDim; ++i) {
     const double sd = in.Get("sd_" + names[i], row, 0);
+    if (spin_unknown && !std::isfinite(sd)) continue;
     if (sd < 0) throw in.Fault(row, "sd_" + names[i], "a standard deviation of at least 0");
     e.cov(i, i) = sd * sd;
   }

@@ -31,6 +31,7 @@ bool Same(const Eigen::MatrixXd& a, const Eigen::MatrixXd& b) {
 FitResult Example() {
   FitResult result;
   result.n_events = 12;
+  result.fitted = {{"drop_1", 0, -1.25}, {"drop_1", 1, -0.5}};
   result.rejected = {
       {"drop \"7\".csv", 0, "second_contact", "two corners within 3 ms\nof each other"},
       {"drop_8.csv", 1, "arc_misfit", ""}};
@@ -79,6 +80,12 @@ TEST(FitResult, RoundTripsThroughJson) {
   const std::string text = ToJson(before);
   const FitResult after = FitResultFromJson(text, "fit.json");
   EXPECT_EQ(after.n_events, before.n_events);
+  ASSERT_EQ(after.fitted.size(), 2u);
+  for (std::size_t i = 0; i < 2; ++i) {
+    EXPECT_EQ(after.fitted[i].recording, before.fitted[i].recording);
+    EXPECT_EQ(after.fitted[i].impact, before.fitted[i].impact);
+    EXPECT_EQ(after.fitted[i].v_minus_n, before.fitted[i].v_minus_n);
+  }
   ASSERT_EQ(after.rejected.size(), 2u);
   for (std::size_t i = 0; i < 2; ++i) {
     EXPECT_EQ(after.rejected[i].recording, before.rejected[i].recording);
@@ -128,7 +135,7 @@ TEST(FitResult, JsonHasThePublishedShape) {
   const std::string text = ToJson(Example());
   EXPECT_THAT(text, StartsWith("{\n  \"schema\": \"impactlab.fit/1\",\n  \"verdict\": "
                                "\"not_tested\",\n  \"reason\": \"\",\n  "
-                               "\"withheld\": false,\n  \"n_events\": 12,\n  \"rejected\": [\n"));
+                               "\"withheld\": false,\n  \"n_events\": 12,\n  \"fitted\": [\n"));
   EXPECT_THAT(text, HasSubstr("\"mu_k\": {\n"));
   EXPECT_THAT(text, HasSubstr("\"upper95\": null"));
   EXPECT_THAT(text, HasSubstr("[null, 0.1]"));

@@ -136,7 +136,7 @@ TEST(Coefficients, RecordingsAreGroupedByTheirNames) {
   EXPECT_EQ(groups[0].events.size(), 9U);
   EXPECT_EQ(groups[1].events.size(), 10U);
   EXPECT_EQ(groups[2].events.size(), 5U);
-  EXPECT_EQ(UsualModels(1).size(), 2U);
+  EXPECT_EQ(UsualModels(1).size(), 3U);
   EXPECT_GT(UsualModels(2).size(), 3U);
 }
 
@@ -197,7 +197,7 @@ TEST(Coefficients, ModelsFollowTheFitBesideThem) {
                              std::vector{verdict});
   };
   const CoefficientStudy without = study(TangentialFit::kNever);
-  ASSERT_EQ(without.models.size(), 2u);
+  ASSERT_EQ(without.models.size(), 3u);
   for (const ModelScore& score : without.models) {
     EXPECT_FALSE(score.fit.parameters[0].identifiable);
     EXPECT_EQ(score.fit.parameters[0].lower95, 0.07);
@@ -209,7 +209,7 @@ TEST(Coefficients, ModelsFollowTheFitBesideThem) {
   EXPECT_FALSE(without.intervals.rows.empty());
   verdict.e_t = true;
   const CoefficientStudy with = study(TangentialFit::kAlways);
-  ASSERT_EQ(with.models.size(), 4u);
+  ASSERT_EQ(with.models.size(), 6u);
   ASSERT_NE(with.chosen(), nullptr);
   EXPECT_TRUE(with.chosen()->fit.model.fit_e_t);
   for (const ModelScore& score : with.models)

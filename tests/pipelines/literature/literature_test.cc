@@ -314,6 +314,8 @@ TEST(PublishedSummary, ManyFaultsAreCountedByKind) {
     row.name = fmt::format("t{}", k);
     table.table.rows.push_back(row);
     table.audit.rows.emplace_back();
+    const std::vector<std::string> printed(6, "0");
+    table.texts.push_back({printed, printed, {}});
     if (k < 40) table.audit.faults.push_back(FaultOf("contact", row.name, "c"));
     if (k % 2 == 0)
       table.audit.faults.push_back(FaultOf("energy", row.name, fmt::format("gains {} %", k)));
@@ -329,7 +331,9 @@ TEST(PublishedSummary, ManyFaultsAreCountedByKind) {
   EXPECT_THAT(text, HasSubstr("faults.csv"));
   std::size_t listed = 0;
   for (const PresentationTable& form : FormsOf(all))
-    if (form.name == "faults") listed = form.rows.size();
+    if (form.name == "faults")
+      listed = static_cast<std::size_t>(std::count_if(
+          form.rows.begin(), form.rows.end(), [](const auto& row) { return !row.empty(); }));
   EXPECT_EQ(listed, 341u);
 }
 
