@@ -40,13 +40,19 @@ std::string EstimateHtml(const ParameterEstimate& p) {
   return fmt::format("{} ({})", ValueSd(p.value, p.sd), BoundsText(p.lower95, p.upper95, p.sd));
 }
 
-// What friction and restitution gain from the first recording to the last.
-std::string ChangesHtml(const CoefficientFit& fit) {
+// What a model fits beside friction and restitution, a line each.
+std::string FurtherHtml(const CoefficientFit& fit) {
+  const auto words = [](const std::string& name) -> std::string {
+    if (name == "exponent") return "exponent m";
+    if (name == "change_mu_k") return "μ, first to last recording";
+    if (name.starts_with("change_")) return "e, first to last recording";
+    if (name == "e_t") return "tangential restitution";
+    return name == "mu_s" ? "static friction" : "";
+  };
   std::string out;
   for (const ParameterEstimate& p : fit.parameters)
-    if (p.name.starts_with("change_"))
-      out += fmt::format("{}{} {}", out.empty() ? "" : "<br>", p.name == "change_mu_k" ? "μ" : "e",
-                         EstimateHtml(p));
+    if (const std::string said = words(p.name); !said.empty())
+      out += fmt::format("{}{}: {}", out.empty() ? "" : "<br>", said, EstimateHtml(p));
   return out.empty() ? "–" : out;
 }
 
@@ -54,11 +60,9 @@ std::string ModelsHtml(const CoefficientStudy& study) {
   HtmlTable table(
       "Models of the coefficients, by how well they predict recordings left out of their fit",
       {"model", "#parameters", "#behind the best", "#ΔAIC", "#ΔBIC", "μ",
-       "e at the reference speed", "exponent m", "first to last recording",
-       "tangential restitution", "verdict"});
+       "e at the reference speed", "also fitted", "verdict"});
   for (const ModelScore& score : study.models) {
     const CoefficientFit& fit = score.fit;
-    const ParameterEstimate *m = fit.Find("exponent"), *e_t = fit.Find("e_t");
     table.Row({fmt::format("{}<br><small>{}</small>", Escape(ModelName(fit.model)),
                            Escape(ModelWords(fit.model))),
                Fixed(fit.parameters_used, 0),
@@ -66,9 +70,7 @@ std::string ModelsHtml(const CoefficientStudy& study) {
                    ? fmt::format("{} ± {}", Fixed(score.behind, 1), Fixed(score.sd_behind, 1))
                    : Fixed(score.behind, 1),
                Fixed(score.delta_aic, 1), Fixed(score.delta_bic, 1),
-               EstimateHtml(fit.parameters[0]), EstimateHtml(fit.parameters[1]),
-               m == nullptr ? "–" : EstimateHtml(*m), ChangesHtml(fit),
-               e_t == nullptr ? "–" : EstimateHtml(*e_t),
+               EstimateHtml(fit.parameters[0]), EstimateHtml(fit.parameters[1]), FurtherHtml(fit),
                (score.chosen ? "<b>chosen</b>: " : "") + Escape(WithSign(score.verdict))});
   }
   return table.Html();

@@ -9,6 +9,8 @@
 #include <random>
 #include <sstream>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "data/files/fit_result.h"
 #include "tests/support/hinged_body.h"
@@ -183,6 +185,58 @@ TEST(DataVerdict, TwoLinksTakenForOneBodyWithholdThemAndNameNoErrorOfTheFrame) {
   EXPECT_THAT(ReadText(out + "/audit.json"),
               AllOf(HasSubstr("\"rigid\": false"), Not(HasSubstr("\"named\": true")),
                     Not(HasSubstr("after_correction"))));
+}
+
+// Copies of the sample whose lengths and times are multiplied, the lengths of every recording a
+// little differently, as of a camera that was moved.
+void WriteScaled(const std::filesystem::path& folder, double length, double time) {
+  for (int i = 1; i <= 24; ++i) {
+    const std::string name = fmt::format("drop_{:04d}.csv", i);
+    const double own = length * (1 + 0.05 * std::sin(2.4 * i));
+    std::string scaled;
+    std::istringstream lines(ReadText(kVerdictSample / name));
+    for (std::string line; std::getline(lines, line);) {
+      double t = 0, x = 0, z = 0, theta = 0;
+      char comma = 0;
+      std::istringstream cells(line);
+      scaled +=
+          cells >> t >> comma >> x >> comma >> z >> comma >> theta
+              ? fmt::format("{:.9f},{:.9f},{:.9f},{:.9f}\n", time * t, own * x, own * z, theta)
+              : line + "\n";
+    }
+    WriteText(folder / name, scaled);
+  }
+}
+
+// The scale that free flight shows does not depend on the one declared: flights are not chosen by
+// how near they are to the gravity of the file.
+TEST(DataVerdict, TheScaleOfFreeFlightDoesNotDependOnWhatIsDeclared) {
+  for (const auto& [length, time] : {std::pair(1.285, 1.0), std::pair(1.0, 0.88)}) {
+    const ScratchFolder scratch("scale of flight");
+    WriteScaled(scratch.path() / "scaled", length, time);
+    std::vector<double> found;
+    for (const double declared : {1.0, 1.12, 1.243}) {
+      const auto file = ChangedSample(scratch.path(), "seed: 7", "seed: 8");
+      std::string text = ReadText(file);
+      const std::string pattern = (kVerdictSample / "drop_*.csv").string();
+      text.replace(text.find(pattern), pattern.size(),
+                   (scratch.path() / "scaled/drop_*.csv").string());
+      WriteText(file, text + fmt::format("correction: {{length_scale: {}}}\n", declared));
+      const ProcessResult run =
+          RunProgram({"run", file.string(), "--out",
+                      (scratch.path() / fmt::format("run{}", declared)).string(), "--no-report"},
+                     scratch.path());
+      const std::string before = "(free_flight ";
+      const std::size_t at = run.out.find(before);
+      ASSERT_NE(at, std::string::npos) << declared << "\n" << run.out << run.err;
+      found.push_back(declared * std::stod(run.out.substr(at + before.size())));
+    }
+    const double truth = length / (time * time);
+    for (const double scale : found) {
+      EXPECT_NEAR(scale, truth, 0.03) << length;
+      EXPECT_NEAR(scale, found.front(), 0.005) << length;
+    }
+  }
 }
 
 TEST(DataVerdict, ForcedCoefficientsAreGivenWithTheVerdictBesideThem) {
