@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -31,8 +32,9 @@ Excess ExcessOf(const PreparedEvent& event, double mu) {
   return out;
 }
 
-// Slip after along the slip before, less than zero by more than noise.
-bool ReversesSlip(const PreparedEvent& event) {
+// Slip after along the slip before, in its standard deviations: below zero where slip is reversed.
+// Nothing where the slip before has no direction beyond noise.
+std::optional<double> SlipKept(const PreparedEvent& event) {
   const Eigen::Vector3d before = event.event->contact.v_minus_F;
   const double slip = before.head<2>().norm();
   const Eigen::Matrix3d cov_before = event.dv_F * event.cov * event.dv_F.transpose();
@@ -40,9 +42,9 @@ bool ReversesSlip(const PreparedEvent& event) {
     return std::sqrt(std::max(0.0, a.dot(cov * a)));
   };
   Eigen::Vector3d direction(before.x(), before.y(), 0);
-  if (!(slip > 0)) return false;
+  if (!(slip > 0)) return std::nullopt;
   direction /= slip;
-  if (slip < kBeyondNoise * along_cov(cov_before, direction)) return false;
+  if (slip < kBeyondNoise * along_cov(cov_before, direction)) return std::nullopt;
   // v_plus_F = v_minus_F + A_F J, each with its share of the measured quantities.
   Input dJ = Input::Zero();
   if (event.dim == 3) {
@@ -53,14 +55,18 @@ bool ReversesSlip(const PreparedEvent& event) {
   }
   const Input d_after = event.dv_F + event.event->contact.A_F * dJ;
   const Eigen::Matrix3d cov_after = d_after * event.cov * d_after.transpose();
-  return event.event->v_plus_F.dot(direction) < -kBeyondNoise * along_cov(cov_after, direction);
+  // Rounding keeps exact states from having no noise at all.
+  const double sd = std::max(along_cov(cov_after, direction), 1e-9 * slip);
+  return event.event->v_plus_F.dot(direction) / sd;
 }
 
 }  // namespace
 
 bool MaySpringBack(const std::vector<PreparedEvent>& events, double mu) {
-  constexpr int kFewest = 2;
-  int found = 0;
+  constexpr int kFewest = 2, kFewestStuck = 4;
+  constexpr double kTogether = 4;  // standard deviations of a sum
+  int found = 0, stuck = 0;
+  double kept = 0;
   for (const PreparedEvent& event : events) {
     if (event.no_demand) continue;
     const Excess excess = ExcessOf(event, mu);
@@ -70,9 +76,14 @@ bool MaySpringBack(const std::vector<PreparedEvent>& events, double mu) {
                                   ? Eigen::Vector3d(excess.gradient)
                                   : Eigen::Vector3d(excess.gradient[0], 0, excess.gradient[1]);
     const double sd = std::sqrt(std::max(0.0, g.dot(cov * g)));
-    found += excess.value > kBeyondNoise * sd + 1e-9 || ReversesSlip(event);
+    const std::optional<double> slip = SlipKept(event);
+    found += excess.value > kBeyondNoise * sd + 1e-9 || (slip && *slip < -kBeyondNoise);
+    if (!slip || *slip > kBeyondNoise) continue;
+    kept += *slip;
+    ++stuck;
   }
-  return found >= kFewest;
+  // Many contacts that each reverse their slip within noise do so together.
+  return found >= kFewest || (stuck >= kFewestStuck && -kept > kTogether * std::sqrt(stuck));
 }
 
 Optimum FitSpringBack(const FitTask& task, const FitPoint& from, bool scan) {

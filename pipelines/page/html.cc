@@ -247,6 +247,7 @@ std::string ErrorTitle(std::string_view parameter) {
       {"contact_time_s", "contact time"},
       {"corner_radius_m", "corner radius"},
       {"drag_rate_per_s", "drag"},
+      {"drag_per_m", "drag of the square of speed"},
       {"lift_per_s", "lift"}};
   std::string_view stem = parameter;
   for (const std::string_view unit : {"_per_s", "_rad", "_m", "_s"})

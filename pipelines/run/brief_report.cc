@@ -113,12 +113,12 @@ void AddAudit(const RunResult& run, std::string& out) {
                        run.audit.gravity.value, run.audit.gravity.sd,
                        run.experiment.motion.flight.gravity_W.norm());
   }
-  for (const Finding& finding : run.audit.findings)
-    // Lift is no error of the recordings, and needs no second source.
-    out += fmt::format(
-        "{}{}\n",
-        finding.named || finding.parameter == "lift_per_s" ? "found       " : "undecided   ",
-        finding.text);
+  for (const Finding& finding : run.audit.findings) {
+    // Air is no error of the recordings, and needs no second source.
+    const bool air = finding.parameter == "lift_per_s" || finding.parameter == "drag_per_m";
+    out +=
+        fmt::format("{}{}\n", finding.named || air ? "found       " : "undecided   ", finding.text);
+  }
 }
 
 void AddVerdict(const RunResult& run, std::string& out) {

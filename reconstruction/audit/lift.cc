@@ -133,6 +133,22 @@ std::string AxisWords(const Vector3d& w) {
                      w.normalized().z());
 }
 
+// Drag that the flights show beyond the one declared: the velocities just before and after impacts,
+// and restitution with them, are those of flights without it.
+void AddDrag(const Estimate& drag, double significance, AuditResult* result) {
+  result->evidence.push_back({"drag_per_m", "free_flight", drag});
+  if (!(std::abs(drag.value) > significance * drag.sd)) return;
+  Finding finding;
+  finding.parameter = "drag_per_m";
+  finding.estimate = drag;
+  finding.text = fmt::format(
+      "drag_per_m: flights are slowed by {} /m more than declared, which the velocities at "
+      "impacts, "
+      "and restitution with them, leave out: declare a drag_per_m larger by {:.4g}",
+      PlusMinus(drag), drag.value);
+  result->findings.push_back(finding);
+}
+
 }  // namespace
 
 std::optional<std::vector<FlightArc>> WithoutLift(const AuditInput& input, AuditResult& result) {
@@ -188,6 +204,7 @@ std::optional<std::vector<FlightArc>> WithoutLift(const AuditInput& input, Audit
           : "",
       better > kClearly ? "less well" : "hardly less well");
   result.findings.push_back(finding);
+  AddDrag(MakeEstimate(drag, sd_drag), k, &result);
   return out;
 }
 

@@ -47,6 +47,30 @@ double LargestRatio(const std::vector<ImpactEvent>& events, const Body& body) {
   return largest;
 }
 
+// No single impact shows a weak spring-back beyond its noise; sixty together do.
+TEST(SpringBack, ManyImpactsShowTogetherWhatNoneShowsAlone) {
+  const Body body = GripBall(true);
+  int found = 0, alarms = 0;
+  for (const std::uint64_t seed : {21u, 22u, 23u, 24u})
+    for (const double e_t : {0.06, 0.0}) {
+      std::mt19937_64 random(seed);
+      twin::Options options = GripOptions(2, e_t);
+      options.n = 60;
+      options.sd_v = 0.02;
+      options.sd_omega = 0.5;
+      const LawFit fit = Identify(twin::Experiment(body, options, random), body, {}, {});
+      if (e_t == 0) {
+        alarms += fit.e_t.has_value();
+        continue;
+      }
+      EXPECT_FALSE(Mu(fit).identifiable) << seed;
+      found += fit.e_t.has_value();
+      EXPECT_NEAR(fit.e_t ? fit.e_t->value : e_t, e_t, fit.e_t ? 5 * fit.e_t->sd : 0);
+    }
+  EXPECT_GE(found, 3);
+  EXPECT_EQ(alarms, 0);
+}
+
 TEST(SpringBack, GripIsNotReadAsLowFriction) {
   int covered = 0, n = 0;
   for (const bool planar : {true, false})
