@@ -66,11 +66,11 @@ constexpr const char* kRecording = "recording";
 std::map<std::string, MappedColumn> MapColumns(const Table& header, const StateColumns& columns,
                                                const std::vector<Stem>& stems) {
   std::map<std::string, MappedColumn> mapped;
-  for (const auto& [own, theirs] : columns) {
-    const auto stem =
-        std::find_if(stems.begin(), stems.end(), [&](const Stem& s) { return s.name == own; });
+  for (const std::pair<const std::string, std::string>& column : columns) {
+    const auto stem = std::find_if(stems.begin(), stems.end(),
+                                   [&](const Stem& s) { return s.name == column.first; });
     const Quantity quantity = stem == stems.end() ? Quantity::kDimensionless : stem->quantity;
-    mapped[own] = MapColumn(header, own, quantity, theirs);
+    mapped[column.first] = MapColumn(header, column.first, quantity, column.second);
   }
   return mapped;
 }
