@@ -15,7 +15,10 @@ MappedColumn MapColumn(const Table& header, const std::string& key, Quantity qua
   const std::size_t space = name.find_last_of(" \t");
   if (header.Has(name) || space == std::string::npos) {
     header.Column(name);  // throws where there is none, naming the nearest
-    const UnitName split = SplitUnit(name);
+    UnitName split = SplitUnit(name);
+    // "vx0 mm_per_s": the table's own name ends in a space and a unit.
+    if (split.quantity != quantity && space != std::string::npos)
+      split = SplitUnit(std::string(name).replace(space, 1, "_"));
     return {name, split.quantity == quantity ? split.to_si : 1};
   }
   const std::string unit = name.substr(space + 1);

@@ -208,6 +208,13 @@ Experiment WithFallAsRecorded(const Experiment& experiment,
   return out;
 }
 
+// The audit's finding of a drag that was not declared; none where there is none that slows.
+const Finding* UndeclaredDrag(const AuditResult& audit) {
+  for (const Finding& finding : audit.findings)
+    if (finding.parameter == "drag_per_m" && finding.estimate.value > 0) return &finding;
+  return nullptr;
+}
+
 // The verdict on such a fall; the cures stand in the diagnosis.
 DataVerdict VerdictOnFall(const SetDiagnosis& seen, bool force) {
   std::string reason = seen.seen;
@@ -273,6 +280,17 @@ RunResult RunExperiment(const Experiment& declared, Recordings recordings,
                                          experiment.correction, "fitting motion", context);
   if (markers != nullptr) ExplainRefusals(run.flights, *markers, &recorded.analysis.events);
   run.audit = pipelines::AuditImpacts(experiment, recorded.analysis);
+  // Velocities at impacts of flights without the drag that they show would be off, and restitution
+  // with them.
+  if (const Finding* drag = UndeclaredDrag(run.audit); drag != nullptr && poses != nullptr) {
+    Finding found = *drag;
+    found.text += "; the flights are fitted with it";
+    run.experiment.motion.flight.drag_per_m += found.estimate.value;
+    recorded = AnalyseMotions(experiment, recordings, experiment.correction,
+                              "fitting motion with drag", context);
+    run.audit = pipelines::AuditImpacts(experiment, recorded.analysis);
+    run.audit.findings.push_back(std::move(found));
+  }
   if (poses != nullptr) AddLayoutFinding(poses->layout, "", &run.audit);
   if (both != nullptr) AddLayoutFinding(both->second.layout, "second body: ", &run.audit);
 

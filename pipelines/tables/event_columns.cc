@@ -165,7 +165,7 @@ std::vector<std::string> EventColumns(bool struck) {
 void WriteEventCells(CsvWriter& out, const ImpactEvent& event, bool struck) {
   // A rejected impact may have no state: its cells stay empty, since zeros would read as measured.
   const Eigen::Matrix<double, kEventDim, 1> x = Measured(event);
-  const bool measured = event.accepted || !event.cov.isZero(0) || !x.isZero(0);
+  const bool measured = event.accepted || !event.cov.isZero(0) || !x.head<kLever>().isZero(0);
   const auto state = [&](double x) { out.Number(measured ? x : std::nan("")); };
   const auto vector = [&](const Eigen::Vector3d& v) {
     for (int i = 0; i < 3; ++i) state(v(i));

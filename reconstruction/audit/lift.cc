@@ -133,8 +133,7 @@ std::string AxisWords(const Vector3d& w) {
                      w.normalized().z());
 }
 
-// Drag that the flights show beyond the one declared: the velocities just before and after impacts,
-// and restitution with them, are those of flights without it.
+// Drag that the flights show beyond the one they were fitted with.
 void AddDrag(const Estimate& drag, double significance, AuditResult* result) {
   result->evidence.push_back({"drag_per_m", "free_flight", drag});
   if (!(std::abs(drag.value) > significance * drag.sd)) return;
@@ -142,10 +141,8 @@ void AddDrag(const Estimate& drag, double significance, AuditResult* result) {
   finding.parameter = "drag_per_m";
   finding.estimate = drag;
   finding.text = fmt::format(
-      "drag_per_m: flights are slowed by {} /m more than declared, which the velocities at "
-      "impacts, "
-      "and restitution with them, leave out: declare a drag_per_m larger by {:.4g}",
-      PlusMinus(drag), drag.value);
+      "drag_per_m: flights are slowed by {} /m of the square of their speed more than declared",
+      PlusMinus(drag));
   result->findings.push_back(finding);
 }
 

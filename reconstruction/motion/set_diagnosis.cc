@@ -157,6 +157,10 @@ SetCause FrameNumbers(double ratio, const FrameCorrection& known_correction) {
           "correction: {clock_rate: RATE}, with the rate of the camera"};
 }
 
+// Below so many times gravity a wrong scale or rate is likelier than two usual mistakes that nearly
+// cancel.
+constexpr double kTwoMistakes = 3;
+
 // What makes a fall of `ratio` times gravity.
 std::vector<SetCause> CausesOfRatio(double ratio, double frame_interval,
                                     const FrameCorrection& known) {
@@ -181,7 +185,7 @@ std::vector<SetCause> CausesOfRatio(double ratio, double frame_interval,
                      "rate, or lengths are 1/{:.0f} of the true ones",
                      slow, 1 / ratio),
          Cure(known, 1, std::round(slow))});
-  } else if (out.empty()) {
+  } else if (out.empty() && (ratio > kTwoMistakes || ratio < 1 / kTwoMistakes)) {
     for (const auto& [factor, unit] :
          {std::pair(1000.0, "millimetres"), std::pair(100.0, "centimetres")})
       for (const double times : {2.0, 4.0, 8.0, 10.0, 16.0, 20.0})

@@ -107,7 +107,7 @@ TEST_F(States, ColumnsOfOtherNamesUnitsAndSensesAreTheSameStates) {
       Write({Lever("lx", 0, 1e3),
              Lever("lz", 2, 1e3),
              {"vx before", [](const ImpactEvent& e) { return 1e3 * e.v_minus.x(); }},
-             {"vz before", [](const ImpactEvent& e) { return 1e3 * e.v_minus.z(); }},
+             {"vz mm_per_s", [](const ImpactEvent& e) { return 1e3 * e.v_minus.z(); }},
              {"w0", [](const ImpactEvent& e) { return -e.omega_minus.y() * 180 / M_PI; }},
              {"v_plus_x_m_per_s", [](const ImpactEvent& e) { return e.v_plus.x(); }},
              {"v_plus_z_m_per_s", [](const ImpactEvent& e) { return e.v_plus.z(); }},
@@ -118,7 +118,7 @@ TEST_F(States, ColumnsOfOtherNamesUnitsAndSensesAreTheSameStates) {
   experiment_.state_columns = {{"r_x", "lx mm"},
                                {"r_z", "lz mm"},
                                {"v_minus_x", "vx before mm_per_s"},
-                               {"v_minus_z", "vz before mm_per_s"},
+                               {"v_minus_z", "vz mm_per_s"},
                                {"theta_dot_minus", "w0 deg_per_s"}};
   ExpectTruth(LoadStates(experiment_, file).table.events, set_.events);
   EXPECT_EQ(Judge(file).verdict.verdict, "closes") << Judge(file).verdict.reason;

@@ -152,6 +152,7 @@ TEST(Tables, RejectedImpactsWithoutAStateHaveEmptyCells) {
   none.recording = "rolled";
   none.planar = true;
   none.t = 0.125;
+  none.X_WB.translation() = Vector3d(0.1, 0, 0.05);  // of the frame at which it was seen
   none.reason = RejectReason::kRollingContact;
   events.push_back(none);
   WriteEvents(folder.path(), events);

@@ -97,6 +97,8 @@ TEST(SetDiagnosis, NamesUnitsClocksAndAxesWithTheLineThatCuresThem) {
        },
        "bodies fall along -y as recorded: that axis points up",
        "gravity_m_per_s2: [0, -9.80665, 0]"},
+      {"a scale and a clock", [](Eigen::Vector3d* p, double* t) { *p *= 1.2, *t *= 0.9; },
+       "a wrong scale, clock or gravity", "length_scale: 1.4"},
       {"another scale", scaled(1.7), "a wrong scale, clock or gravity", "length_scale: 1.7"},
   };
   for (const WrongRecord& one : cases) {
