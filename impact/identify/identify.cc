@@ -378,6 +378,13 @@ std::unique_ptr<LikelihoodFit> FitTangential(const std::vector<PreparedEvent>& p
 // The cone of the friction that was found, held against what was measured.
 void JudgeCone(const FitTask& task, const FitPoint& best, ParameterEstimate& mu) {
   if (!mu.identifiable) return;
+  if (mu.lower95 == 0 && impact::PushesAlongSlip(*task.events)) {
+    NotIdentifiable(mu,
+                    "impulses act along the slip before the impacts, which no friction does: the "
+                    "sense of a spin or of an axis is wrong, or the spin of the release",
+                    kInfinity);
+    return;
+  }
   const impact::ConeTest test = impact::HoldConeAgainst(task, best, mu.upper95);
   if (!test.contradicts) return;
   NotIdentifiable(mu,

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "data/statistics/statistics.h"
 #include "impact/identify/detail/profile_interval.h"
 
 namespace impactlab::impact {
@@ -122,6 +123,24 @@ bool SpringsBack(const FitTask& task, const FitPoint& with, double gain) {
   if (!(with.e_t >= kLeast)) return false;
   const Information info = InformationAt(task, with);
   return info.informed[2] && gain > IntervalThreshold(info, 2, kQuantile);
+}
+
+bool PushesAlongSlip(const std::vector<PreparedEvent>& events) {
+  constexpr int kFewest = 4;
+  constexpr double kChance = 1e-4;
+  std::vector<double> along;
+  for (const PreparedEvent& event : events) {
+    const Eigen::Index t = event.dim - 1;
+    if (event.no_demand || event.spin_open || !SlipKept(event) || !(event.z_J[t] > 0)) continue;
+    const Eigen::Vector2d slip = event.event->contact.v_minus_F.head<2>();
+    const double push = event.dim == 2 ? event.z_J[0] * slip.x()
+                                       : event.z_J[0] * slip.x() + event.z_J[1] * slip.y();
+    along.push_back(push / (slip.norm() * event.z_J[t]));
+  }
+  const auto n = static_cast<double>(along.size());
+  if (along.size() < kFewest) return false;
+  const double sd = StandardDeviation(along);
+  return Mean(along) > StudentQuantile(1 - kChance, n - 1) * sd / std::sqrt(n);
 }
 
 ConeTest HoldConeAgainst(const FitTask& task, const FitPoint& point, double mu) {

@@ -36,4 +36,8 @@ struct ConeTest {
 };
 ConeTest HoldConeAgainst(const FitTask& task, const FitPoint& point, double mu);
 
+// Whether impulses act along the slip before, in the mean over the impacts and beyond chance (one
+// in ten thousand): no friction does, so that a fit ends at mu = 0 with scatter for the rest.
+bool PushesAlongSlip(const std::vector<PreparedEvent>& events);
+
 }  // namespace impactlab::impact

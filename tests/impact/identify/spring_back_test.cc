@@ -218,5 +218,28 @@ TEST(SpringBack, FitsThatAreComparedFollow) {
   }
 }
 
+// Spins of the wrong sense: slip before the impacts points the way the impulses push, which is no
+// friction of zero. Without friction nothing pushes.
+TEST(SpringBack, ImpulsesAlongTheSlipAreNoFrictionOfZero) {
+  const Body body = MakeBall(0.02, 0.05, true);
+  for (const std::uint64_t seed : {31u, 32u, 33u}) {
+    std::mt19937_64 random(seed);
+    twin::Options options = GripOptions(0.15, 0);
+    options.spin = 300;
+    std::vector<ImpactEvent> events = twin::Experiment(body, options, random);
+    for (ImpactEvent& event : events) {
+      event.omega_minus = -event.omega_minus;
+      event.omega_plus = -event.omega_plus;
+      UpdateContact(event, body, Plane{{0, 0, 1}, event.p_WP.z()}, {0, 0, -9.80665});
+    }
+    const LawFit wrong = Identify(events, body, {}, {});
+    EXPECT_FALSE(Mu(wrong).identifiable) << Mu(wrong).value << " " << Mu(wrong).upper95;
+    options.mu = 0;
+    const LawFit smooth = Identify(twin::Experiment(body, options, random), body, {}, {});
+    EXPECT_TRUE(Mu(smooth).identifiable) << Mu(smooth).reason;
+    EXPECT_LT(Mu(smooth).upper95, 0.02);
+  }
+}
+
 }  // namespace
 }  // namespace impactlab
