@@ -6,9 +6,8 @@
 #include <limits>
 #include <utility>
 
-#include "data/statistics/order_statistic.h"
-
 #include "data/math/rotation.h"
+#include "data/statistics/order_statistic.h"
 
 namespace impactlab::reconstruction {
 namespace {
