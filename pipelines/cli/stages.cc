@@ -15,7 +15,6 @@
 #include "pipelines/cli/detail/verb.h"
 #include "pipelines/run/run.h"
 #include "pipelines/tables/tables.h"
-#include "reconstruction/pose/missing_attitude.h"
 
 namespace impactlab::pipelines {
 namespace {
@@ -68,6 +67,10 @@ std::string SampleText(const FittedSample& sample) {
   return text;
 }
 
+const char* SampleWord(bool in_sample, bool new_data) {
+  return in_sample ? "in sample" : new_data ? "unseen" : "k-fold";
+}
+
 // Median and mean error in the norm of kinetic energy, of all impacts of a law.
 void PrintErrors(const ValidationTable& table, bool new_data) {
   for (const ErrorSummary& s : table.error_summary) {
@@ -75,11 +78,8 @@ void PrintErrors(const ValidationTable& table, bool new_data) {
     fmt::print(
         "{:<10} {:<9} error in the norm of kinetic energy, of v+: median {:.1f} %, mean "
         "{:.1f} %; of v-: median {:.1f} % (n {})\n",
-        s.law,
-        s.in_sample ? "in sample"
-        : new_data  ? "unseen"
-                    : "k-fold",
-        100 * s.median_by_plus, 100 * s.mean_by_plus, 100 * s.median_by_minus, s.n);
+        s.law, SampleWord(s.in_sample, new_data), 100 * s.median_by_plus, 100 * s.mean_by_plus,
+        100 * s.median_by_minus, s.n);
   }
 }
 
@@ -107,11 +107,8 @@ int RunValidate(const StageArguments& arguments) {
     fmt::print(
         "{:<10} {:<9} {:<14} n {:>4}  adequate {:>4}  discrepant {:>4}  unresolved {:>4}  rms "
         "{:>8.4f}  bias {:>8.4f}  rms z {:>5.2f}\n",
-        q.law,
-        q.in_sample ? "in sample"
-        : new_data  ? "unseen"
-                    : "k-fold",
-        q.quantity, q.n, q.adequate, q.discrepant, q.unresolved, q.rms, q.bias, q.rms_z);
+        q.law, SampleWord(q.in_sample, new_data), q.quantity, q.n, q.adequate, q.discrepant,
+        q.unresolved, q.rms, q.bias, q.rms_z);
   }
   const Diagnostics scrutiny =
       DiagnoseCampaign(stage.events, stage.experiment.body, fit, table, stage.experiment.seed);
@@ -133,9 +130,6 @@ Stage LoadStage(const StageArguments& arguments) {
   Stage stage{LoadExperiment(arguments.experiment), {}, {}};
   stage.states = LoadStates(stage.experiment, arguments.events);
   if (!stage.states.note.empty()) fmt::print(stderr, "impactlab: note: {}\n", stage.states.note);
-  const Experiment& e = stage.experiment;
-  CarrySpin(stage.states.table.events, e.body, e.floor, e.motion.flight.gravity_W,
-            e.release.value_or(KnownSpin{}));
   stage.events = stage.states.table.events;
   return stage;
 }

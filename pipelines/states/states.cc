@@ -9,6 +9,7 @@
 #include "data/base/error.h"
 #include "data/files/atomic_file.h"
 #include "pipelines/tables/event_columns.h"
+#include "reconstruction/pose/missing_attitude.h"
 
 namespace impactlab {
 namespace {
@@ -121,20 +122,20 @@ TableStates LoadStates(const Experiment& e, const std::filesystem::path& path) {
   const Vector3d& gravity_W = e.motion.flight.gravity_W;
   TableStates out;
   out.path = path;
-  out.floor = e.floor;
+  out.floor = IsIdentity(e.correction) ? e.floor : CorrectedFloor(e.floor, e.correction);
   out.table = ReadStates(path, e.body, e.floor, gravity_W, e.state_columns);
-  if (IsIdentity(e.correction)) return out;
-  out.floor = CorrectedFloor(e.floor, e.correction);
-  if (out.table.of_run) {
+  std::vector<ImpactEvent>& events = out.table.events;
+  if (!IsIdentity(e.correction) && out.table.of_run) {
     out.note = fmt::format("correction: {} is of a run, which applied it; not applied again",
                            path.string());
-    return out;
+  } else if (!IsIdentity(e.correction)) {
+    CheckCorrection(e, out.table, path);
+    events = out.table.attitudes
+                 ? CorrectEvents(events, e.correction, e.body, e.floor, gravity_W)
+                 : CorrectLevers(events, e.correction, out.floor, e.body, gravity_W);
+    out.note = fmt::format("correction: applied to the states of {}", path.string());
   }
-  CheckCorrection(e, out.table, path);
-  std::vector<ImpactEvent>& events = out.table.events;
-  events = out.table.attitudes ? CorrectEvents(events, e.correction, e.body, e.floor, gravity_W)
-                               : CorrectLevers(events, e.correction, out.floor, e.body, gravity_W);
-  out.note = fmt::format("correction: applied to the states of {}", path.string());
+  CarrySpin(events, e.body, out.floor, gravity_W, e.release.value_or(KnownSpin{}));
   return out;
 }
 

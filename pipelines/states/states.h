@@ -15,9 +15,10 @@ namespace impactlab {
 
 struct TableStates {
   std::filesystem::path path;
-  EventStates table;  // with the correction that the experiment declares
-  Plane floor;        // as it truly is
-  std::string note;   // what became of that correction; empty where none is declared
+  // with the correction that the experiment declares; spins of a ball carried from its release
+  EventStates table;
+  Plane floor;       // as it truly is
+  std::string note;  // what became of that correction; empty where none is declared
 };
 
 /// Reads the table and takes out the frame errors that the experiment declares under `correction`,

@@ -11,6 +11,7 @@
 
 #include "data/files/table.h"
 #include "data/statistics/statistics.h"
+#include "impact/body/unknown_spin.h"
 #include "impact/identify/compliant_predict.h"
 #include "impact/identify/impulse_predict.h"
 
@@ -26,10 +27,13 @@ Vector6 MinusOf(const ImpactEvent& event) {
   return (Vector6() << event.v_minus, event.omega_minus).finished();
 }
 
-Eigen::Matrix<double, 6, 6> MassMatrix(const Body& body, const Eigen::Matrix3d& R_WB) {
+// Of what was measured: without rotation where the spin after was not.
+Eigen::Matrix<double, 6, 6> MassMatrix(const ImpactEvent& event, const Body& body) {
+  const Eigen::Matrix3d R_WB = event.X_WB.linear();
   Eigen::Matrix<double, 6, 6> M = Eigen::Matrix<double, 6, 6>::Zero();
   M.topLeftCorner<3, 3>() = body.mass * Eigen::Matrix3d::Identity();
   M.bottomRightCorner<3, 3>() = R_WB * body.inertia_B * R_WB.transpose();
+  if (SpinIsUnknown(event)) M.bottomRightCorner<3, 3>().setZero();
   if (body.planar) {
     // Only v_x, v_z and omega_y move.
     for (int i : {1, 3, 5}) {
@@ -50,8 +54,9 @@ struct ValidatedQuantity {
   Vector6 gradient = Vector6::Zero();
 };
 
-// All quantities of an event at a given plus state. The gradients are exact: each quantity is
-// linear, a ratio of linear forms, or quadratic.
+// All quantities of an event at a given plus state; none that a spin after is part of where that
+// was not measured. The gradients are exact: each quantity is linear, a ratio of linear forms, or
+// quadratic.
 std::vector<ValidatedQuantity> ValidatedQuantities(const ImpactEvent& event, const Body& body,
                                                    const ValidationOptions& options,
                                                    const Vector6& plus) {
@@ -60,10 +65,11 @@ std::vector<ValidatedQuantity> ValidatedQuantities(const ImpactEvent& event, con
                           double constant = 0) {
     out.push_back({name, unit, tolerance, row.dot(plus) + constant, row});
   };
+  const bool unseen = SpinIsUnknown(event);
   const std::array<const char*, 6> names = {"v_plus_x",     "v_plus_y",     "v_plus_z",
                                             "omega_plus_x", "omega_plus_y", "omega_plus_z"};
   for (int i = 0; i < 6; ++i) {
-    if (body.planar && (i == 1 || i == 3 || i == 5)) continue;
+    if ((body.planar && (i == 1 || i == 3 || i == 5)) || (unseen && i >= 3)) continue;
     linear(names[i], i < 3 ? "m/s" : "rad/s",
            i < 3 ? options.tolerance_velocity : options.tolerance_spin, Vector6::Unit(i));
   }
@@ -85,8 +91,8 @@ std::vector<ValidatedQuantity> ValidatedQuantities(const ImpactEvent& event, con
     linear(name, "m/s", options.tolerance_velocity, row, constant);
   };
   contact("v_n_plus", 2);
-  contact("v_t_plus", 0);
-  if (!body.planar) contact("v_t2_plus", 1);
+  if (!unseen) contact("v_t_plus", 0);
+  if (!unseen && !body.planar) contact("v_t2_plus", 1);
 
   const Eigen::Vector3d dv = plus.head<3>() - event.v_minus;
   const auto ratio = [&](const char* name, int axis) {
@@ -100,10 +106,10 @@ std::vector<ValidatedQuantity> ValidatedQuantities(const ImpactEvent& event, con
   ratio("J_t_over_J_n", 0);
   if (!body.planar) ratio("J_t2_over_J_n", 1);
 
-  const Eigen::Matrix<double, 6, 6> M = MassMatrix(body, event.X_WB.linear());
+  const Eigen::Matrix<double, 6, 6> M = MassMatrix(event, body);
   const Vector6 minus = MinusOf(event);
   const double T_minus = minus.dot(M * minus);
-  if (T_minus > 0)
+  if (T_minus > 0 && !unseen)
     out.push_back({"energy_ratio", "1", options.tolerance_ratio, plus.dot(M * plus) / T_minus,
                    2 * (M * plus) / T_minus});
   return out;
@@ -147,9 +153,11 @@ std::optional<LawPrediction> WordOf(const ImpactEvent& event, const Body& body, 
 }
 
 // Density of a difference by its covariance: normal, or Student's where that likelihood was fitted.
-void AddDensity(const Vector6& difference, const Eigen::Matrix<double, 6, 6>& cov, const Body& body,
-                const IdentifyOptions& identify, PredictionError& error) {
-  const std::vector<int> free = body.planar ? std::vector{0, 2, 4} : std::vector{0, 1, 2, 3, 4, 5};
+void AddDensity(const Vector6& difference, const Eigen::Matrix<double, 6, 6>& cov,
+                const ImpactEvent& event, const Body& body, const IdentifyOptions& identify,
+                PredictionError& error) {
+  std::vector<int> free = body.planar ? std::vector{0, 2, 4} : std::vector{0, 1, 2, 3, 4, 5};
+  if (SpinIsUnknown(event)) std::erase_if(free, [](int k) { return k >= 3; });
   const Eigen::VectorXd d = difference(free);
   const Eigen::LLT<Eigen::MatrixXd> factor(Eigen::MatrixXd(cov(free, free)));
   if (factor.info() != Eigen::Success) return;
@@ -207,7 +215,7 @@ void AddWord(const ImpactEvent& event, const Body& body, const LawPrediction& wo
     table.rows.push_back(std::move(row));
   }
 
-  const Eigen::Matrix<double, 6, 6> M = MassMatrix(body, event.X_WB.linear());
+  const Eigen::Matrix<double, 6, 6> M = MassMatrix(event, body);
   const Vector6 d = prediction.plus - measured, minus = MinusOf(event), change = measured - minus;
   const double error = d.dot(M * d);
   const auto relative = [&](const Vector6& v) {
@@ -216,7 +224,7 @@ void AddWord(const ImpactEvent& event, const Body& body, const LawPrediction& wo
   };
   table.errors.push_back({event.recording, event.impact, word.law, path_case, fold,
                           relative(measured), relative(minus), relative(change)});
-  AddDensity(d, prediction.cov_difference, body, identify, table.errors.back());
+  AddDensity(d, prediction.cov_difference, event, body, identify, table.errors.back());
 }
 
 // The law that was fitted and, with coefficients of Newton's, the planar laws that read them; with

@@ -4,6 +4,7 @@
 #include <matio.h>
 
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <optional>
 
@@ -135,17 +136,12 @@ std::vector<MatColumn> ColumnsIn(mat_t* file) {
 
 // Keeps the columns of the most frequent length above one: a constant beside a table is no column.
 void KeepOneLength(std::vector<MatColumn>* columns) {
+  std::map<std::size_t, int> of_length;
+  for (const MatColumn& column : *columns) ++of_length[column.size()];
   std::size_t rows = 0;
-  long most = 0;
-  for (const MatColumn& column : *columns) {
-    const long same = std::count_if(columns->begin(), columns->end(), [&](const MatColumn& other) {
-      return other.size() == column.size();
-    });
-    if (same > most || (same == most && column.size() > rows)) {
-      most = same;
-      rows = column.size();
-    }
-  }
+  int most = 0;
+  for (const auto& [length, n] : of_length)  // the longer of two that are as frequent
+    if (n >= most) rows = length, most = n;
   columns->erase(std::remove_if(columns->begin(), columns->end(),
                                 [&](const MatColumn& column) { return column.size() != rows; }),
                  columns->end());

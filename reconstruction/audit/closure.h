@@ -36,13 +36,12 @@ struct ClosureVerdict {
   std::string text;
 };
 
-/// Where no event has a covariance, what scatters about a common factor of the spin changes counts
-/// as noise: a factor (of units, inertia, sense) is refused, scatter is not.
-///
 /// Judges accepted events, with the body and the contact frames that an identification would use;
 /// the struck surface stands still. Spins about an axis that was not measured are left out. Fewer
 /// than three events, spin changes that vanish, or noise that could hide a residual of `share` are
 /// not tested. Never throws because of what the data are.
+/// Where no event has a covariance, what scatters about a common factor of the spin changes counts
+/// as noise: a factor (of units, inertia, sense) is refused, scatter is not.
 ClosureVerdict JudgeClosure(std::span<const ImpactEvent> events, const Body& body,
                             const ClosureOptions& options = {});
 

@@ -192,13 +192,10 @@ std::optional<std::vector<FlightArc>> WithoutLift(const AuditInput& input, Audit
                sd_drag = std::sqrt(std::max(0.0, C(layout.drag(), layout.drag())));
   finding.text = fmt::format(
       "lift_per_s: flights {} are bent across their velocity by {} /s of it, {}, as those of a "
-      "ball that spins (Magnus){}; a wrong clock or scale would explain them {}; taken out before "
+      "ball that spins (Magnus); a wrong clock or scale would explain them {}; taken out before "
       "gravity is judged",
       told == 0 ? "before the first impact" : "after impacts", PlusMinus(finding.estimate),
       AxisWords(layout.Lift(fit.value, told)),
-      drag > k * sd_drag
-          ? fmt::format(", and slowed by drag_per_m {}", PlusMinus(MakeEstimate(drag, sd_drag)))
-          : "",
       better > kClearly ? "less well" : "hardly less well");
   result.findings.push_back(finding);
   AddDrag(MakeEstimate(drag, sd_drag), k, &result);

@@ -130,12 +130,8 @@ std::string Cure(const FrameCorrection& known, double length, double clock, bool
   };
   add("length_scale", length, known.length_scale);
   add("clock_rate", clock, known.clock_rate);
-  const bool first = known.length_scale == 1 && known.clock_rate == 1 && !known.mirrored &&
-                     !known.theta_flipped && known.rotation_offset_B.isZero(0) &&
-                     known.com_offset_B.isZero(0) && known.floor_offset == 0 &&
-                     known.floor_tilt == 0;
-  return first ? "correction: {" + keys + "}"
-               : "in correction: " + keys + ", in place of what stands there";
+  return IsIdentity(known) ? "correction: {" + keys + "}"
+                           : "in correction: " + keys + ", in place of what stands there";
 }
 
 // Whole numbers for seconds: the rate that makes the fall one of gravity, with lengths in metres,

@@ -13,7 +13,8 @@
 namespace impactlab::impact {
 
 // Whether two impacts or more lie beyond the cone of `mu`, or are measured to reverse their slip,
-// by more than the noise of measurement: a reason to try tangential restitution, no proof of it,
+// by more than the noise of measurement, or many reverse it together though each within noise: a
+// reason to try tangential restitution, no proof of it,
 // for friction that scatters from impact to impact does the former, and contacts off the centre of
 // mass the latter.
 bool MaySpringBack(const std::vector<PreparedEvent>& events, double mu);

@@ -9,6 +9,7 @@
 #include <set>
 #include <tuple>
 
+#include "impact/body/unknown_spin.h"
 #include "impact/identify/compliant_predict.h"
 #include "impact/law/solve.h"
 #include "pipelines/study/law_comparison.h"
@@ -283,6 +284,27 @@ TEST(Validation, TheFitsNamesWithOtherNumbersAreCounted) {
   EXPECT_EQ(sample.unseen, 0);
   EXPECT_EQ(sample.other_numbers, 1);
   EXPECT_FALSE(CompareWithFitted(events, KnownFit(0.1, 0.5)).stated);
+}
+
+// A spin that nobody measured is no measurement to hold a prediction against: the state after is
+// that of the centre alone, and a ball that does as predicted has no error.
+TEST(Validation, ASpinThatWasNotMeasuredIsNotHeldAgainstThePrediction) {
+  const Body ball = MakeBall(0.02, 0.05, true);
+  auto events = Events(ball, {{.e = 0.5, .mu_k = 0.1, .mu_s = 0.1}}, 8, 0, 1e-3);
+  for (ImpactEvent& event : events) {
+    event.omega_plus.setZero();
+    event.cov(kOmegaPlus + 1, kOmegaPlus + 1) = kUnknownSpin * kUnknownSpin;
+  }
+  const ValidationTable table = Validate(events, ball, KnownFit(0.1, 0.5), {}, InSample());
+  std::set<std::string> quantities;
+  for (const ValidationRow& row : table.rows) quantities.insert(row.quantity);
+  EXPECT_EQ(quantities,
+            (std::set<std::string>{"v_plus_x", "v_plus_z", "v_n_plus", "J_t_over_J_n"}));
+  ASSERT_EQ(table.errors.size(), 8u);
+  for (const PredictionError& error : table.errors) {
+    EXPECT_LT(error.by_plus, 1e-6);
+    EXPECT_LT(error.chi_square_per_dof, 1e-3);
+  }
 }
 
 TEST(Validation, SpecimensAreSummarisedApart) {
