@@ -131,6 +131,12 @@ void JudgeFriction(Profile& profile, const impact::ProfileInterval& interval, co
       interval.upper_open || at_infinity < (sliding < 2 ? kAlone : kClearly) * threshold;
   if (open) mu.upper95 = kInfinity;
   mu.identifiable = !open;
+  const auto unmeasured = std::count_if(events.begin(), events.end(),
+                                        [](const PreparedEvent& event) { return event.spin_open; });
+  // Where nobody saw which impacts slide no scatter of friction was told, and the profile ends near
+  // the highest ratio of all impacts.
+  if (open && 2 * unmeasured > std::ssize(events))
+    mu.lower95 = std::min(mu.lower95, impact::FrictionAtLeast(events));
   const std::string spin = WhySpinLeavesOpen(events, mu.lower95);
   if (open && !spin.empty()) {
     mu.reason = spin;

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "data/statistics/censored_normal.h"
 #include "data/statistics/statistics.h"
 #include "impact/identify/detail/profile_interval.h"
 
@@ -15,22 +16,32 @@ namespace {
 
 constexpr double kBeyondNoise = 3;  // standard deviations
 
-// |J_t| - mu J_n of a measured impulse in units of the event, and its gradient by that impulse.
+// |J_t| - mu J_n of an impulse in units of the event, and its gradient by that impulse.
 struct Excess {
   double value = 0, size = 0, normal = 0;  // |J_t|, J_n
   Vec gradient;
 };
 
-Excess ExcessOf(const PreparedEvent& event, double mu) {
-  const Eigen::Index t = event.dim - 1;
+Excess ExcessOf(const Vec& impulse, double mu) {
+  const Eigen::Index t = impulse.size() - 1;
   Excess out;
-  out.size = event.z_J.head(t).norm();
-  out.normal = event.z_J[t];
+  out.size = impulse.head(t).norm();
+  out.normal = impulse[t];
   out.value = out.size - mu * out.normal;
-  out.gradient = Vec::Zero(event.dim);
-  if (out.size > 0) out.gradient.head(t) = event.z_J.head(t) / out.size;
+  out.gradient = Vec::Zero(impulse.size());
+  if (out.size > 0) out.gradient.head(t) = impulse.head(t) / out.size;
   out.gradient[t] = -mu;
   return out;
+}
+
+// By the noise of measurement alone.
+double DeviationOf(const Excess& excess, const PreparedEvent& event) {
+  const Input noise = event.dz_J * event.cov;
+  const Eigen::Matrix3d cov = noise * event.dz_J.transpose();
+  const Eigen::Vector3d g = event.dim == 3
+                                ? Eigen::Vector3d(excess.gradient)
+                                : Eigen::Vector3d(excess.gradient[0], 0, excess.gradient[1]);
+  return std::sqrt(std::max(0.0, g.dot(cov * g)));
 }
 
 // Slip after along the slip before, in its standard deviations: below zero where slip is reversed.
@@ -70,13 +81,8 @@ bool MaySpringBack(const std::vector<PreparedEvent>& events, double mu) {
   double kept = 0;
   for (const PreparedEvent& event : events) {
     if (event.no_demand) continue;
-    const Excess excess = ExcessOf(event, mu);
-    const Input noise = event.dz_J * event.cov;
-    const Eigen::Matrix3d cov = noise * event.dz_J.transpose();
-    const Eigen::Vector3d g = event.dim == 3
-                                  ? Eigen::Vector3d(excess.gradient)
-                                  : Eigen::Vector3d(excess.gradient[0], 0, excess.gradient[1]);
-    const double sd = std::sqrt(std::max(0.0, g.dot(cov * g)));
+    const Excess excess = ExcessOf(event.z_J, mu);
+    const double sd = DeviationOf(excess, event);
     const std::optional<double> slip = SlipKept(event);
     found += excess.value > kBeyondNoise * sd + 1e-9 || (slip && *slip < -kBeyondNoise);
     if (!slip || *slip > kBeyondNoise) continue;
@@ -143,6 +149,20 @@ bool PushesAlongSlip(const std::vector<PreparedEvent>& events) {
   return Mean(along) > StudentQuantile(1 - kChance, n - 1) * sd / std::sqrt(n);
 }
 
+double FrictionAtLeast(const std::vector<PreparedEvent>& events) {
+  std::vector<double> ratios, deviations;
+  for (const PreparedEvent& event : events) {
+    const Eigen::Index t = event.dim - 1;
+    if (event.no_demand || !(event.z_J[t] > 0)) continue;
+    const double measured = event.z_J.head(t).norm() / event.z_J[t];
+    const double sd = DeviationOf(ExcessOf(event.z_J, measured), event) / event.z_J[t];
+    // Noise alone has a length too.
+    ratios.push_back(std::sqrt(std::max(0.0, measured * measured - sd * sd)));
+    deviations.push_back(sd);
+  }
+  return LowerBoundOfCensoredMean(ratios, deviations);
+}
+
 ConeTest HoldConeAgainst(const FitTask& task, const FitPoint& point, double mu) {
   ConeTest test;
   for (std::size_t i = 0; i < point.at.size(); ++i) {
@@ -151,7 +171,10 @@ ConeTest HoldConeAgainst(const FitTask& task, const FitPoint& point, double mu) 
     ++test.n;
     // Contacts that stick reach as far as static friction holds.
     const bool sticks = point.at[i].digit % 2 == 1;
-    const Excess excess = ExcessOf(event, sticks ? std::max(mu, task.mu_s_floor) : mu);
+    // S is the covariance of the impulse given the couple.
+    const Vec impulse =
+        point.at[i].shift.size() > 0 ? Vec(event.z_J - point.at[i].shift) : event.z_J;
+    const Excess excess = ExcessOf(impulse, sticks ? std::max(mu, task.mu_s_floor) : mu);
     const double sd = std::sqrt(std::max(0.0, excess.gradient.dot(point.S[i] * excess.gradient)));
     if (!(excess.value > kBeyondNoise * sd + 1e-9)) continue;
     ++test.beyond;

@@ -279,7 +279,8 @@ void VisitBodyAndFloor(Keys& keys, Experiment& e) {
   const YamlNode* const root = keys.reading();
   const bool planar = e.columns.planar;
   keys.Check(!e.points || e.points->layout.size() > 1 || e.body.shape == BodyShape::kBall, "body",
-             "a body that is no ball, with one marker", "a ball, whose centre it is");
+             "a body that is no ball, with one marker in names",
+             "a ball, whose centre it is, or three markers or more");
   if (root != nullptr || !(e.floor_of_rig || e.second))
     pipelines::VisitFloor(keys, e.floor, planar);
   if (root != nullptr || !e.gravity_of_rig) pipelines::VisitFlight(keys, e.motion.flight, planar);

@@ -73,7 +73,7 @@ LawFit Energetic(const std::filesystem::path& run) {
 void ExpectHolds(const ParameterEstimate& p, double truth, double widest) {
   EXPECT_LT(p.lower95, truth) << p.name << " up to " << p.upper95;
   EXPECT_GT(p.upper95, truth) << p.name << " from " << p.lower95;
-  EXPECT_LT(p.upper95 - p.lower95, widest) << p.name;
+  EXPECT_LT(p.upper95 - p.lower95, widest) << p.name << ": " << p.reason;
 }
 
 class RunTwoBodies : public ::testing::TestWithParam<bool> {};

@@ -14,9 +14,8 @@ namespace impactlab::impact {
 
 // Whether two impacts or more lie beyond the cone of `mu`, or are measured to reverse their slip,
 // by more than the noise of measurement, or many reverse it together though each within noise: a
-// reason to try tangential restitution, no proof of it,
-// for friction that scatters from impact to impact does the former, and contacts off the centre of
-// mass the latter.
+// reason to try tangential restitution, no proof of it, for friction that scatters from impact to
+// impact does the former, and contacts off the centre of mass the latter.
 bool MaySpringBack(const std::vector<PreparedEvent>& events, double mu);
 
 // Best optimum in (mu, e, e_t) of descents from `from` and, with `scan`, from the two likeliest of
@@ -40,5 +39,10 @@ ConeTest HoldConeAgainst(const FitTask& task, const FitPoint& point, double mu);
 // Whether impulses act along the slip before, in the mean over the impacts and beyond chance (one
 // in ten thousand): no friction does, so that a fit ends at mu = 0 with scatter for the rest.
 bool PushesAlongSlip(const std::vector<PreparedEvent>& events);
+
+// At least so much friction is shown by impacts of which not one tells whether it slides: the lower
+// end of the interval of its mean, where it may differ from impact to impact
+// (LowerBoundOfCensoredMean of |J_t| / J_n).
+double FrictionAtLeast(const std::vector<PreparedEvent>& events);
 
 }  // namespace impactlab::impact

@@ -69,7 +69,9 @@ TEST(OpenSpin, BoundsFrictionBelowAlone) {
       EXPECT_FALSE(fit.mu_k.identifiable) << planar << spin;
       EXPECT_TRUE(std::isinf(fit.mu_k.upper95));
       EXPECT_LE(fit.mu_k.lower95, kOpenFriction + 0.002);
-      EXPECT_GT(fit.mu_k.lower95, 0.9 * ratios[ratios.size() - 3]) << planar << spin;
+      // Ratios that spread may be those of friction that scatters.
+      EXPECT_GT(fit.mu_k.lower95, (spin > 100 ? 0.9 : 0.65) * ratios[ratios.size() - 3])
+          << planar << spin;
       EXPECT_THAT(fit.mu_k.reason, HasSubstr("the spin before 40 of 40 impacts was not measured"));
       EXPECT_THAT(fit.mu_k.reason, HasSubstr("bounded below only"));
       EXPECT_TRUE(fit.e.identifiable);
@@ -77,6 +79,25 @@ TEST(OpenSpin, BoundsFrictionBelowAlone) {
       EXPECT_NEAR(fit.e.value, known.e.value, known.e.sd);
       EXPECT_LT(fit.e.sd, 1.5 * known.e.sd);
     }
+}
+
+// Friction that differs from impact to impact is above its mean in the impacts of the highest
+// ratio.
+TEST(OpenSpin, ScatterOfFrictionDoesNotRaiseTheBound) {
+  const Body ball = MakeBall(0.02, 0.05, true);
+  int held = 0;
+  double sum = 0;
+  constexpr int kSets = 20;
+  for (unsigned seed = 0; seed < kSets; ++seed) {
+    std::vector<ImpactEvent> events = DrawBalls(ball, 30, 150, 0.04, 20 + seed);
+    for (ImpactEvent& event : events) ForgetSpin(ball, event);
+    const LawFit fit = OpenFit(events, ball);
+    EXPECT_FALSE(fit.mu_k.identifiable);
+    held += fit.mu_k.lower95 <= kOpenFriction;
+    sum += fit.mu_k.lower95;
+  }
+  EXPECT_GE(held, kSets - 2);
+  EXPECT_GT(sum / kSets, 0.7 * kOpenFriction);  // some stick
 }
 
 // Straight drops ask for no friction, whatever the spin.
