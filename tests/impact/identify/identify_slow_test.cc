@@ -83,11 +83,11 @@ TEST_P(Coverage, LiesInTheExactBand) {
 
 INSTANTIATE_TEST_SUITE_P(
     Twins, Coverage,
-    ::testing::Values(Case{"wrench", true, 500, 0.2, 0.5, 0.03, 0.03, 0, 0, 0, 0.95},
-                      Case{"bouncy", true, 500, 0.08, 0.8, 0.02, 0.04, 0, 0, 0, 0.95},
-                      Case{"rough", true, 500, 0.4, 0.3, 0.02, 0.02, 0, 0, 0, 0.95},
-                      Case{"coefficients", true, 500, 0.2, 0.5, 0.01, 0.01, 0.02, 0.02, 0, 0.94},
-                      Case{"wild", true, 500, 0.2, 0.5, 0.03, 0.03, 0, 0, 0.05, 0.94},
+    ::testing::Values(Case{"wrench", true, 300, 0.2, 0.5, 0.03, 0.03, 0, 0, 0, 0.95},
+                      Case{"bouncy", true, 300, 0.08, 0.8, 0.02, 0.04, 0, 0, 0, 0.95},
+                      Case{"rough", true, 300, 0.4, 0.3, 0.02, 0.02, 0, 0, 0, 0.95},
+                      Case{"coefficients", true, 300, 0.2, 0.5, 0.01, 0.01, 0.02, 0.02, 0, 0.94},
+                      Case{"wild", true, 300, 0.2, 0.5, 0.03, 0.03, 0, 0, 0.05, 0.94},
                       Case{"spatial", false, 100, 0.2, 0.5, 0.03, 0.03, 0, 0, 0, 0.95},
                       Case{"spatial wild", false, 60, 0.15, 0.6, 0.02, 0.02, 0.01, 0, 0.05, 0.94}),
     [](const auto& info) {
@@ -101,7 +101,7 @@ INSTANTIATE_TEST_SUITE_P(
 TEST(IdentifyVerdictRates, StickingIsSeldomCalledIdentifiable) {
   std::mt19937_64 random(20260102);
   int identifiable = 0, holds = 0;
-  constexpr int kExperiments = 300;
+  constexpr int kExperiments = 200;
   for (int k = 0; k < kExperiments; ++k) {
     twin::Options options;
     options.mu = 5;
@@ -123,7 +123,7 @@ TEST(IdentifyVerdictRates, StickingIsSeldomCalledIdentifiable) {
 // plane an interval is a matter of how much the normal and the tangent scatter alike, which nobody
 // knows.
 TEST(CoverageOfFewEvents, HoldsTheTruth) {
-  constexpr int kExperiments = 300, kTests = 10;
+  constexpr int kExperiments = 200, kTests = 10;
   const double level = PerTestLevel(0.001, kTests);
   for (const bool normal : {false, true}) {
     const Body body = normal ? MakeBall(0.03, 0.1, true) : twin::Square();
