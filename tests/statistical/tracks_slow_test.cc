@@ -59,13 +59,17 @@ TEST(ErrorBudgetByMonteCarlo, WhatRulesACoefficientScattersAsItsShareSays) {
                                                       {"all", {}}};
   const Interval band = ChiSquareBand(kRepeats - 1, PerTestLevel(kFamily, 4));
   std::map<std::string, int> judged;
-  for (const auto& [name, drawn] : sources) {
+  for (const auto& source_of_errors : sources) {
+    const std::string& name = source_of_errors.first;
+    const auto& drawn = source_of_errors.second;
     std::map<std::string, std::vector<double>> values;
     for (int k = 0; k < kRepeats; ++k) {
       const twin::TracksRepeat repeat = twin::Repeat(experiment, drawn, false, random);
       for (const char* q : {"mu_k", "e_star"}) values[q].push_back(Coefficient(repeat.analysis, q));
     }
-    for (const auto& [quantity, v] : values) {
+    for (const auto& one : values) {
+      const std::string& quantity = one.first;
+      const std::vector<double>& v = one.second;
       const auto row = std::find_if(budget.rows.begin(), budget.rows.end(),
                                     [&](const BudgetRow& r) { return r.quantity == quantity; });
       ASSERT_NE(row, budget.rows.end()) << quantity;

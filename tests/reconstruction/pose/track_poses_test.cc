@@ -17,7 +17,7 @@ namespace {
 using Vector6 = Eigen::Matrix<double, 6, 1>;
 using Matrix6 = Eigen::Matrix<double, 6, 6>;
 
-Isometry3d PoseOf(const Flying& f) {
+Isometry3d TrackedPose(const Flying& f) {
   Isometry3d X = Isometry3d::Identity();
   X.linear() = f.R;
   X.translation() = f.p;
@@ -76,8 +76,10 @@ TEST(TrackPoses, SynchronousExactTracksGiveEveryPose) {
   EXPECT_EQ(poses.recording.name, "drop");
   ASSERT_EQ(poses.poses.size(), poses.recording.t.size());
   for (std::size_t i = 0; i < poses.recording.t.size(); ++i) {
-    EXPECT_LT(TrackPosesPoseError(poses.recording.X_WB[i], PoseOf(s.drop.At(poses.recording.t[i]))).norm(),
-              1e-8);
+    EXPECT_LT(
+        TrackPosesPoseError(poses.recording.X_WB[i], TrackedPose(s.drop.At(poses.recording.t[i])))
+            .norm(),
+        1e-8);
     EXPECT_NEAR(poses.recording.t[i], static_cast<double>(poses.frames[i]) / s.filming.rate, 1e-12);
   }
 }
@@ -91,9 +93,9 @@ TEST(TrackPoses, OtherCamerasAreBroughtToTheInstant) {
     ASSERT_GE(static_cast<int>(poses.recording.t.size()), FramesOf(s.tracks) - 5);
     double worst = 0;
     for (std::size_t i = 0; i < poses.recording.t.size(); ++i) {
-      worst = std::max(
-          worst,
-          TrackPosesPoseError(poses.recording.X_WB[i], PoseOf(s.drop.At(poses.recording.t[i]))).norm());
+      worst = std::max(worst, TrackPosesPoseError(poses.recording.X_WB[i],
+                                                  TrackedPose(s.drop.At(poses.recording.t[i])))
+                                  .norm());
     }
     EXPECT_LT(worst, 2e-5);
     // The same with a straight line over the gap at the impact would be off by millimetres: none is
@@ -116,8 +118,10 @@ TEST(TrackPoses, KnownImpactCutsWithoutFlags) {
   const auto information = [&](const TrackPoses& poses) {
     double sum = 0;
     for (std::size_t i = 0; i < poses.recording.t.size(); ++i) {
-      EXPECT_LT(TrackPosesPoseError(poses.recording.X_WB[i], PoseOf(s.drop.At(poses.recording.t[i]))).norm(),
-                2e-5);
+      EXPECT_LT(
+          TrackPosesPoseError(poses.recording.X_WB[i], TrackedPose(s.drop.At(poses.recording.t[i])))
+              .norm(),
+          2e-5);
       if (std::abs(poses.recording.t[i] - s.drop.t) < 0.01) sum += 1 / poses.poses[i].cov.trace();
     }
     return sum;
@@ -150,7 +154,7 @@ void ExpectCovered(Thing thing, double late, double offset, std::uint64_t seed) 
     ASSERT_GT(poses.recording.t.size(), 30u);
     Vector6 last = Vector6::Zero();
     for (std::size_t i = 0; i < poses.recording.t.size(); ++i) {
-      Isometry3d truth = PoseOf(s.drop.At(poses.recording.t[i]));
+      Isometry3d truth = TrackedPose(s.drop.At(poses.recording.t[i]));
       if (!poses.poses[i].observable) truth = WithRollOf(poses.recording.X_WB[i], truth);
       const int n = poses.poses[i].observable ? 6 : 5;
       const Vector6 error = TrackPosesPoseError(poses.recording.X_WB[i], truth);
@@ -215,8 +219,10 @@ TEST(TrackPoses, RollingShutterRowsAreBroughtTogether) {
   const TrackPoses poses = PosesFromTracks(s.tracks, s.rig, s.drop.markers);
   ASSERT_GE(static_cast<int>(poses.recording.t.size()), FramesOf(s.tracks) - 6);
   for (std::size_t i = 0; i < poses.recording.t.size(); ++i) {
-    EXPECT_LT(TrackPosesPoseError(poses.recording.X_WB[i], PoseOf(s.drop.At(poses.recording.t[i]))).norm(),
-              1e-4);
+    EXPECT_LT(
+        TrackPosesPoseError(poses.recording.X_WB[i], TrackedPose(s.drop.At(poses.recording.t[i])))
+            .norm(),
+        1e-4);
   }
 }
 
@@ -236,7 +242,9 @@ TEST(TrackPoses, StrayImagesAreVotedOutOrRefuseTheInstant) {
   EXPECT_EQ(poses.outliers, strays);
   ASSERT_EQ(poses.recording.t.size(), clean.recording.t.size());
   for (std::size_t i = 0; i < poses.recording.t.size(); ++i) {
-    EXPECT_LT(TrackPosesPoseError(poses.recording.X_WB[i], clean.recording.X_WB[i]).head<3>().norm(), 1e-3);
+    EXPECT_LT(
+        TrackPosesPoseError(poses.recording.X_WB[i], clean.recording.X_WB[i]).head<3>().norm(),
+        1e-3);
   }
   TrackPosesOptions strict;
   strict.outliers = 0;
