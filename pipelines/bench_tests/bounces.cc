@@ -356,7 +356,7 @@ std::string UntestedWords(const BounceTest& series) {
   BounceReadings missed = series.Data();
   missed.flights = {2, 1};
   const BounceSeries fit = FitBounceSeries(missed, series.Setting());
-  const std::string alone = "two flights give one ratio, which nothing tests";
+  std::string alone = "two flights give one ratio, which nothing tests";
   if (!fit.ok || !(fit.e > 0 && fit.e <= 1)) return alone;
   return fmt::format("{}; had an impact been missed in the first of them, e would be {:.3f}", alone,
                      fit.e);

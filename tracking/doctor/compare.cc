@@ -207,6 +207,7 @@ Similarity FindSimilarity(const GrayImage& image_a, const GrayImage& image_b) {
   // of the picture.
   constexpr double kHull = 0.15, kShare = 0.1;
   std::vector<cv::Point2f> centres;
+  centres.reserve(agree.size());
   for (const Pair& p : agree)
     centres.emplace_back(static_cast<float>(p.x), static_cast<float>(p.y));
   std::vector<cv::Point2f> hull;

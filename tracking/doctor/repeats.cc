@@ -64,6 +64,7 @@ std::vector<char> RepeatsByNoise(const std::vector<FrameMeasure>& frames, const 
   std::vector<double> ratio(n);
   for (std::size_t k = 0; k < n; ++k) {
     std::vector<double> r;
+    r.reserve(noisy.size());
     for (const std::size_t b : noisy) r.push_back(samples[k][b] / kSampleScale / usual[b]);
     ratio[k] = Median(std::move(r));
   }

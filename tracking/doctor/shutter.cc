@@ -76,9 +76,12 @@ std::optional<std::pair<double, double>> FindFrequency(const BandWaves& waves) {
       std::sqrt(best / (0.5 * static_cast<double>(waves.bands()))) < 2e-3)
     return std::nullopt;
   // Between the cells of the search, by halving steps.
-  for (double d = (highest - lowest) / cells; d > 0.02 / waves.span(); d /= 2)
+  double d = (highest - lowest) / cells;
+  while (d > 0.02 / waves.span()) {
     for (const double f : {frequency - d, frequency + d})
       if (waves.Power(f, 1) > waves.Power(frequency, 1)) frequency = f;
+    d /= 2;
+  }
   return std::pair(frequency, best);
 }
 

@@ -234,10 +234,13 @@ MarkerTracks ImportDeepLabCut(const std::filesystem::path& path, const ImportOpt
     if (name.empty())
       throw sheet.Fault(parts, std::to_string(k + 1), "an empty cell", "the name of a body part");
     const std::string individual(several ? sheet.Cell(1, k) : "");
-    if (!individual.empty() && individual != "single") name = individual + "_" + name;
+    if (!individual.empty() && individual != "single")
+      name = fmt::format("{}_{}", individual, name);
     auto part =
         std::find_if(found.begin(), found.end(), [&](const Part& p) { return p.name == name; });
-    if (part == found.end()) part = found.insert(found.end(), Part{name, name + " x", name + " y"});
+    if (part == found.end())
+      part = found.insert(found.end(),
+                          Part{name, fmt::format("{} x", name), fmt::format("{} y", name)});
     const std::string coordinate = LowerCase(sheet.Cell(coords, k));
     if (coordinate != "x" && coordinate != "y" && coordinate != "likelihood")
       throw sheet.Fault(coords, std::to_string(k + 1), Excerpt(sheet.Cell(coords, k)),

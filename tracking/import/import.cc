@@ -54,6 +54,7 @@ TrackFormat Recognise(const std::filesystem::path& path) {
       return TrackFormat::kTracker;
   }
   std::vector<std::string> all;
+  all.reserve(std::size(kFormats));
   for (const auto& [format, name] : kFormats) all.emplace_back(name);
   throw DataError(fmt::format(
       "{}: row {}: found a header beginning with {}, allowed that of one of the formats {}; {}",

@@ -46,7 +46,7 @@ class NormalTable {
       *distribution = z < 0 ? 0 : 1;
       return;
     }
-    const int i = static_cast<int>((z + kTableEnd) / kTableStep + 0.5);
+    const int i = static_cast<int>((z + kTableEnd + 0.5 * kTableStep) / kTableStep);
     const double z0 = i * kTableStep - kTableEnd, h = z - z0, second = z0 * z0 - 1;
     const Entry& entry = entries_[i];
     *density = entry.density * (1 + h * (-z0 + h * (second / 2 - h * z0 * (z0 * z0 - 3) / 6)));

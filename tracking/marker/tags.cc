@@ -268,6 +268,7 @@ std::vector<Tag> DetectTags(const GrayImage& image, const TagOptions& options) {
                    [&](const NamedDictionary& d) { return options.dictionary == d.name; });
   if (dictionary == kDictionaries.end()) {
     std::vector<std::string> all;
+    all.reserve(kDictionaries.size());
     for (const NamedDictionary& d : kDictionaries) all.emplace_back(d.name);
     const std::string nearest = NearestName(options.dictionary, all);
     throw ConfigError(fmt::format("dictionary: found {}, {}allowed {}", Excerpt(options.dictionary),

@@ -121,7 +121,8 @@ void UnevenSolver::FindTensors(const MarkerPatch& patch, const MarkerProblem& pr
     return cover(i) < kOutside && patch.used[static_cast<std::size_t>(i)];
   };
   const auto place = [&](int y, int x) {
-    return static_cast<std::size_t>((y + kWindowReach) * stride + x + kWindowReach);
+    return static_cast<std::size_t>(y + kWindowReach) * static_cast<std::size_t>(stride) +
+           static_cast<std::size_t>(x + kWindowReach);
   };
   for (int y = 0; y < rows; ++y)
     for (int x = 0; x < columns; ++x) {
@@ -187,7 +188,7 @@ void UnevenSolver::Number() {
   for (int y = 0, i = 0; y < height_; ++y)
     for (int x = 0; x < width_; ++x, ++i) {
       if (!(cover(i) < kInside)) continue;
-      number_[static_cast<std::size_t>((y + 1) * wide + x + 1)] = static_cast<int>(pixel_.size());
+      number_[Bordered(y, x)] = static_cast<int>(pixel_.size());
       pixel_.push_back(i);
     }
 }
@@ -236,7 +237,7 @@ double UnevenSolver::Energy(const MarkerPatch& patch, const MarkerProblem& probl
     int n_rows = 0;
     for (int x = 0; x < width_; ++x, ++i) {
       const auto at = static_cast<std::size_t>(i);
-      const auto b = static_cast<std::size_t>((y + 1) * wide + x + 1);
+      const auto b = Bordered(y, x);
       const double* c = cover_.pixel(i);
       const double cover = c[CoverChannel::kCover], height = p[kLevel] - behind_[b];
       const PixelMean mean = ClippedMean(behind_[b] + cover * height, read, gain);
@@ -284,10 +285,7 @@ double UnevenSolver::Energy(const MarkerPatch& patch, const MarkerProblem& probl
 void UnevenSolver::Assemble() {
   const int n = static_cast<int>(pixel_.size()), wide = width_ + 2;
   last_.resize(static_cast<std::size_t>(n));
-  const auto bordered = [&](int k) {
-    const int i = pixel_[static_cast<std::size_t>(k)];
-    return static_cast<std::size_t>((i / width_ + 1) * wide + i % width_ + 1);
-  };
+  const auto bordered = [&](int k) { return Bordered(pixel_[static_cast<std::size_t>(k)]); };
   int longest = 0;
   for (int k = 0, last = 0; k < n; ++k) {
     const std::size_t b = bordered(k);
@@ -365,7 +363,7 @@ void UnevenSolver::Reduce(bool factor, Vector* gradient, Matrix* normal) {
 
 // B follows a step of the marker's unknowns, from the last pixel back.
 void UnevenSolver::FollowB(const Vector& step) {
-  const int n = static_cast<int>(pixel_.size()), wide = width_ + 2;
+  const int n = static_cast<int>(pixel_.size());
   for (int k = n - 1; k >= 0; --k) {
     const double* column = matrix_.data() + k * stride_;
     const double* right = right_.data() + static_cast<std::ptrdiff_t>(k) * kColumns;
@@ -376,7 +374,7 @@ void UnevenSolver::FollowB(const Vector& step) {
     for (int r = 1; r <= rows; ++r) sum -= column[r] * b[r];
     b[0] = sum * column[0];
     const int i = pixel_[static_cast<std::size_t>(k)];
-    behind_[static_cast<std::size_t>((i / width_ + 1) * wide + i % width_ + 1)] += b[0];
+    behind_[Bordered(i)] += b[0];
   }
 }
 
@@ -392,7 +390,7 @@ MarkerSolution UnevenSolver::Solve(const MarkerPatch& patch, const MarkerProblem
   p[kLevel] += start.segment<2>(kSlopeX).dot(start.head<2>() - patch.origin) + start[kAmplitude];
   behind_.assign(static_cast<std::size_t>(wide) * static_cast<std::size_t>(height_ + 2), 0.);
   for (int i = 0; i < n; ++i)
-    behind_[static_cast<std::size_t>((i / width_ + 1) * wide + i % width_ + 1)] =
+    behind_[Bordered(i)] =
         start[kLevel] + start.segment<2>(kSlopeX).dot(patch.Place(i) - patch.origin);
   weights_.resize(static_cast<std::size_t>(n));
   by_b_.resize(static_cast<std::size_t>(n));
@@ -462,14 +460,12 @@ MarkerSolution UnevenSolver::Solve(const MarkerPatch& patch, const MarkerProblem
 
 // In the parameters of the plain fit. False where B is no background.
 bool UnevenSolver::Finish(const MarkerVector& p, MarkerSolution* solution) const {
-  const int wide = width_ + 2;
   double sum = 0, weight = 0;
   const auto rim = [&](const auto& take) {
     for (std::size_t k = 0; k < pixel_.size(); ++k) {
       const int i = pixel_[k];
       const double c = cover(i);
-      if (c > 1e-6)
-        take(c, behind_[static_cast<std::size_t>((i / width_ + 1) * wide + i % width_ + 1)]);
+      if (c > 1e-6) take(c, behind_[Bordered(i)]);
     }
   };
   rim([&](double c, double b) { sum += c * (1 - c) * b, weight += c * (1 - c); });

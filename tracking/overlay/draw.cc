@@ -121,7 +121,7 @@ double Distance(const Eigen::Vector2d& p, const Eigen::Vector2d& a, const Eigen:
 void Blend(std::uint8_t* pixel, Rgb color, double alpha) {
   const int values[3] = {color.r, color.g, color.b};
   for (int k = 0; k < 3; ++k)
-    pixel[k] = static_cast<std::uint8_t>(pixel[k] + alpha * (values[k] - pixel[k]) + 0.5);
+    pixel[k] = static_cast<std::uint8_t>(std::lround(pixel[k] + alpha * (values[k] - pixel[k])));
 }
 
 std::vector<Path> Dashes(const std::vector<Path>& paths, double dash) {

@@ -263,8 +263,8 @@ bool SpotMeasure::MeasureSpot(const GrayImage& image, const std::vector<Run>& ru
   const double level_gray = options_.dark ? 255 - level : level;
   if (std::isnan(background)) background = options_.dark ? 255 : 0;  // the spot fills the picture
   if (contrast <= 0) contrast = std::max(1.0, sign * (level_gray + 0.5 * sign - background));
-  const int base = static_cast<int>(background + 0.5);
-  const int limit = std::clamp(static_cast<int>(2 * contrast + 0.5), 1, 255);
+  const int base = static_cast<int>(std::lround(background));
+  const int limit = static_cast<int>(std::clamp(std::lround(2 * contrast), 1L, 255L));
   const double shift = background - base;
 
   // Sums over the aperture about (x0, y0): of one, of d = intensity - background, and of the

@@ -262,7 +262,7 @@ IMPACTLAB_AVX2 ApertureSums SumApertureAvx2(const GrayImage& image, const std::v
     const __m256i after = _mm256_set1_epi16(static_cast<short>(right));
     for (int k = rows[i].left - x0; k <= right; k += 16) {
       const std::uint8_t* p = row + k;
-      __m128i bytes = _mm_setzero_si128();
+      __m128i bytes;
       if (end - p >= 16) {
         bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
       } else {

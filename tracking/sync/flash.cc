@@ -197,6 +197,7 @@ std::vector<double> FlashFinder::Exposures() const {
   if (series_.exposure > 0) return {series_.exposure};
   constexpr int kSteps = 16;
   std::vector<double> list;
+  list.reserve(kSteps);
   for (int i = 0; i < kSteps; ++i) list.push_back((i + 0.5) / kSteps * step_);
   return list;
 }

@@ -357,6 +357,7 @@ class Labeller {
     if (q.cols() == 0) return;
     std::vector<int> who(together.size());
     std::vector<std::size_t> place;
+    place.reserve(fresh.size());
     for (std::size_t i = 0; i < together.size(); ++i) who[i] = result_.label[together[i]];
     for (const int k : fresh)
       place.push_back(std::find(together.begin(), together.end(), k) - together.begin());

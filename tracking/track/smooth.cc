@@ -161,8 +161,8 @@ double FitJerk(const Data& data, const std::vector<char>& use, const std::vector
   constexpr double kTolerance = 1;
   std::vector<std::pair<double, double>> costs;
   double least = std::numeric_limits<double>::infinity();
-  for (double e = 4; e <= 14; e += 0.5) {
-    const double jerk = std::pow(10, e);
+  for (int half = 8; half <= 28; ++half) {
+    const double jerk = std::pow(10, 0.5 * half);
     costs.emplace_back(Filter(data, use, kink, s, jerk, nullptr, nullptr), jerk);
     least = std::min(least, costs.back().first);
   }

@@ -243,6 +243,7 @@ InnovationReport FinishTracks(const std::vector<long long>& index,
   // There may be many: every point is kept once.
   std::vector<TrackPoint>().swap(tracks->points);
   std::vector<std::vector<TrackPoint>> markers;
+  markers.reserve(by_marker.size());
   for (auto& [marker, points] : by_marker) markers.push_back(std::move(points));
   const InnovationReport report = FinishMarkers(index, stamps, options, &markers);
   for (std::vector<TrackPoint>& points : markers) {

@@ -195,10 +195,10 @@ struct MarkerTracker::State {
       PredictState(t + l.row_time, l.fork->jerk.jerk(), &plain.now);
       Candidates(plain, GateRadius(plain), true, &near);
       bool own = false;
-      for (const auto& [cost, j] : near) {
+      for (const std::pair<double, int>& candidate : near) {
+        const auto& seen = (*view.observations)[candidate.second];
         own |= std::none_of(actives.begin(), actives.end(), [&](const ActiveTrack& other) {
-          return &other != &l && other.confirmed &&
-                 GateDistance(other, (*view.observations)[j], options) < kInfinity;
+          return &other != &l && other.confirmed && GateDistance(other, seen, options) < kInfinity;
         });
       }
       if (!own) continue;

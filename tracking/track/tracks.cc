@@ -202,6 +202,7 @@ std::uint32_t FlagsFromNames(const std::string& names) {
                                      [&](const NamedFlag& f) { return word == f.name; });
     if (found == kFlags.end()) {
       std::vector<std::string> all;
+      all.reserve(kFlags.size());
       for (const NamedFlag& f : kFlags) all.emplace_back(f.name);
       const std::string nearest = NearestName(word, all);
       throw std::invalid_argument(

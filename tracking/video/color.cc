@@ -22,6 +22,7 @@ namespace impactlab::tracking {
 namespace {
 
 constexpr float kDark = 48.0F / 255;  // sum of the components below which colour fades
+constexpr float kHalf = 0.5F;         // to the nearest level: none is negative
 constexpr std::size_t kCurveSteps = 4096;
 
 }  // namespace
@@ -141,7 +142,7 @@ void Closeness::Row(int width, std::uint8_t* out) const {
     const float dr = r[x] * inverse - ref_r_, dg = g[x] * inverse - ref_g_, db = dr + dg;
     const float near = std::max(0.0F, 1 - std::sqrt(dr * dr + dg * dg + db * db) * inverse_span_);
     out[x] = static_cast<std::uint8_t>(
-        255 * near * std::min(1.0F, dark_gain_ * sum / (sum + kDark)) + 0.5F);
+        255 * near * std::min(1.0F, dark_gain_ * sum / (sum + kDark)) + kHalf);
   }
 }
 
@@ -209,7 +210,7 @@ void Closeness::YuvRow(const PlanesView& view, const AVPixFmtDescriptor& format,
   if (!curve_.empty())
     for (std::vector<float>& part : rgb)
       for (float& level : part)
-        level = curve_[static_cast<std::size_t>(level * kCurveSteps + 0.5F)];
+        level = curve_[static_cast<std::size_t>(level * kCurveSteps + kHalf)];
   Row(view.width, out);
 }
 

@@ -305,8 +305,7 @@ StampTable ScanStamps(const std::filesystem::path& path) {
   table.tick = av_q2d(file.stream->time_base);
   table.exact = !file.still;
   std::vector<std::pair<std::int64_t, bool>> entries;
-  for (VideoFile::Got got; (got = file.Read(packet.get())) != VideoFile::Got::kEnd;
-       av_packet_unref(packet.get())) {
+  for (; file.Read(packet.get()) != VideoFile::Got::kEnd; av_packet_unref(packet.get())) {
     if (!IsShown(*packet, file.stream->codecpar->codec_id)) continue;
     table.exact = table.exact && packet->pts != AV_NOPTS_VALUE;
     const std::int64_t stamp = packet->pts != AV_NOPTS_VALUE ? packet->pts : packet->dts;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstring>
 #include <new>
 
@@ -198,7 +199,7 @@ void GrayMaker::State::Prepare(const AVFrame& frame) {
   }
   table.resize(levels.size());
   for (std::size_t v = 0; v < table.size(); ++v)
-    table[v] = static_cast<std::uint8_t>(255 * levels[v] + 0.5);
+    table[v] = static_cast<std::uint8_t>(std::lround(255 * levels[v]));
   // white is 0 in this one
   if (frame.format == AV_PIX_FMT_MONOWHITE) std::reverse(table.begin(), table.end());
   const AVComponentDescriptor& first = descriptor->comp[0];

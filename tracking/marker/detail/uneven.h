@@ -61,6 +61,13 @@ class UnevenSolver {  // keeps its storage
   void FollowB(const Vector& step);
   bool Finish(const MarkerVector& p, MarkerSolution* solution) const;
 
+  // Place of a pixel in an array that has one pixel more at every edge.
+  std::size_t Bordered(int y, int x) const {
+    return static_cast<std::size_t>(y + 1) * static_cast<std::size_t>(width_ + 2) +
+           static_cast<std::size_t>(x + 1);
+  }
+  std::size_t Bordered(int i) const { return Bordered(i / width_, i % width_); }
+
   int width_ = 0, height_ = 0, n_used_ = 0;
   MarkerCover cover_;
   std::vector<float> planes_, smooth_;  // of the structure tensor
