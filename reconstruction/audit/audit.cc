@@ -392,6 +392,7 @@ void AuditCorrected(const AuditInput& input, const ErrorLayout& layout,
   FrameCorrection rest = result->correction;  // the events are turned already
   rest.mirrored = rest.theta_flipped = false;
   std::vector<ImpactEvent> corrected;
+  corrected.reserve(single.size());
   for (const ImpactEvent* event : single)
     corrected.push_back(CorrectEvent(*event, rest, corrected_body, input.floor, options.gravity_W));
   for (const ImpactEvent& event : corrected) corrected_input.events.push_back(&event);

@@ -204,6 +204,7 @@ class Judge {
   std::vector<int> Confirm(int block, const Blocks& on) const {
     const int freedoms = layout_.blocks[block].size();
     std::vector<Own> own;
+    own.reserve(static_cast<std::size_t>(count()));
     for (int j = 0; j < count(); ++j) own.push_back(OwnEstimate(j, block, on));
     const double second = ChiSquareQuantile(1 - 2 * NormalCdf(-kSecondSource), freedoms);
     std::vector<int> best;
@@ -359,6 +360,7 @@ class BlockFindings {
   void Add(int b, bool kept, const Confirmation& confirmation, Explanation* explanation) const {
     const std::vector<int>& block = layout_.blocks[b];
     std::vector<double> strength;
+    strength.reserve(block.size());
     for (const int i : block)
       strength.push_back(cov_(i, i) > 0 ? std::abs(p_(i)) / std::sqrt(cov_(i, i)) : 0);
     const auto strongest = static_cast<std::size_t>(
@@ -409,6 +411,7 @@ class BlockFindings {
                 Explanation* explanation) const {
     const int parameter = layout_.blocks[b][index];
     std::vector<std::string> witnesses;
+    witnesses.reserve(confirmed.size());
     for (const int j : confirmed) witnesses.push_back(judge_.name(j));
     Finding finding;
     finding.parameter = layout_.names[parameter];

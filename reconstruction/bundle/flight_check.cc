@@ -113,6 +113,7 @@ class Checker {
     suspect(FlightFault::kRows, "rolling shutter", rows);
     for (int m = 0; m < at.markers; ++m) {
       std::vector<std::pair<int, double>> one;
+      one.reserve(3);
       for (int i = 0; i < 3; ++i) one.emplace_back(at.Marker(m) + i, o.wrong_marker);
       all.insert(all.end(), one.begin(), one.end());
       suspect(FlightFault::kMarker, "marker " + tracks_.markers[m], one);

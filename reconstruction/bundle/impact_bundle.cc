@@ -141,7 +141,7 @@ class Fitter {
     }
     for (const BodyMarker& marker : problem_.markers) state_.p_BM.push_back(marker.p_BM);
     for (const double offset : recording_.offset) state_.clock.push_back({offset, 0, 0});
-    const std::string reason = reconstruction::StartDrop(
+    std::string reason = reconstruction::StartDrop(
         near, problem_, impact.t, recording_.frame_interval, options_.motion, &state_);
     if (!reason.empty()) fit_.event.reason = RejectReason::kTooFewFrames;
     return reason;

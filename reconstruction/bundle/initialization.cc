@@ -209,6 +209,7 @@ std::vector<BriefFlight> RoughFlights(const CameraRig& rig, const DropProblem& p
   }
   if (all.empty()) return all;
   std::vector<double> off;
+  off.reserve(all.size());
   for (const BriefFlight& flight : all) off.push_back(flight.off);
   const double limit = std::max(kFlies, kWorstFit * Median(off));
   std::vector<BriefFlight> good;
@@ -355,8 +356,10 @@ bool StartFromFlights(const std::vector<BriefFlight>& flights, const DropProblem
       if (plus.t <= minus.t || plus.begin < minus.end - 0.3 * frame_interval ||
           plus.t > t_impact + kNearFlights * frame_interval)
         continue;
-      for (double tau = minus.end - 0.5 * frame_interval; tau <= plus.begin + 0.5 * frame_interval;
-           tau += kTauStep * frame_interval) {
+      const double first = minus.end - 0.5 * frame_interval,
+                   last = plus.begin + 0.5 * frame_interval, step = kTauStep * frame_interval;
+      for (int i = 0; first + i * step <= last; ++i) {
+        const double tau = first + i * step;
         if (std::abs(tau - t_impact) > 2 * frame_interval) continue;
         const BriefFlight a = After(minus, problem, tau - minus.t),
                           b = After(plus, problem, tau - plus.t);

@@ -61,6 +61,7 @@ void TakePoints(const MarkerTracks& tracks, const CameraRig& rig,
 void FindAxis(const std::set<int>& seen, const ImpactBundleOptions& options, DropRecording* out) {
   DropProblem& problem = out->problem;
   std::vector<Vector3d> p_B;
+  p_B.reserve(seen.size());
   for (int m : seen) p_B.push_back(problem.markers[m].p_BM);
   const AbsoluteOrientation shape = AlignPoints(p_B, p_B, std::vector<double>(p_B.size(), 1.0));
   Vector3d axis = shape.axes_B.col(0), middle = Vector3d::Zero();

@@ -4,6 +4,7 @@
 
 #include <Eigen/Dense>
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "data/base/error.h"
@@ -31,7 +32,7 @@ constexpr double kCoverage = 3;
 struct Meeting {
   bool converged = false;
   double t = 0, sd_t = 0, chi_square = 0;
-  SideState side[4];  // body 1 before, after, body 2 before, after
+  std::array<SideState, 4> side;  // body 1 before, after, body 2 before, after
   MatrixXd cov = MatrixXd::Zero(48, 48);
 };
 

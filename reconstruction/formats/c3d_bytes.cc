@@ -83,8 +83,8 @@ C3dParameters::C3dParameters(C3dBytes* bytes, int block) : bytes_(bytes) {
                                 : end_;
   std::size_t at = start + 4;
   while (at + 2 <= limit) {
-    const int length = std::abs(static_cast<int>(static_cast<std::int8_t>(bytes->Byte(at))));
-    const int id = static_cast<std::int8_t>(bytes->Byte(at + 1));
+    const int length = std::abs(bytes->SignedByte(at));
+    const int id = bytes->SignedByte(at + 1);
     if (length == 0 || id == 0) break;
     const std::string name = UpperCase(bytes->Text(at + 2, static_cast<std::size_t>(length)));
     const std::size_t link = at + 2 + static_cast<std::size_t>(length);
@@ -95,7 +95,7 @@ C3dParameters::C3dParameters(C3dBytes* bytes, int block) : bytes_(bytes) {
       groups_[name] = -id;
     } else {
       C3dParameter parameter;
-      parameter.type = static_cast<std::int8_t>(bytes->Byte(here));
+      parameter.type = bytes->SignedByte(here);
       const int n_dimensions = bytes->Byte(here + 1);
       if (parameter.type != -1 && parameter.type != 1 && parameter.type != 2 && parameter.type != 4)
         bytes->Fail(here, fmt::format("type {} of parameter {}", parameter.type, Excerpt(name)),

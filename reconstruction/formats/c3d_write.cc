@@ -94,7 +94,7 @@ class ParameterWriter {
     entries_ += static_cast<char>(id);
     entries_ += name;
     last_link_ = entries_.size();
-    PutWord(entries_, static_cast<long long>(body.size() + 2));
+    PutWord(entries_, static_cast<long long>(body.size()) + 2);
     entries_ += body;
   }
 

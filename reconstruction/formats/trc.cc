@@ -71,8 +71,8 @@ std::string ShiftedText(double value, int places) {
     return sign + "0." + std::string(static_cast<std::size_t>(-exponent - 1), '0') + digits;
   if (exponent >= size - 1)
     return sign + digits + std::string(static_cast<std::size_t>(exponent - size + 1), '0');
-  return sign + digits.substr(0, static_cast<std::size_t>(exponent + 1)) + "." +
-         digits.substr(static_cast<std::size_t>(exponent + 1));
+  const std::size_t whole = static_cast<std::size_t>(exponent) + 1;
+  return sign + digits.substr(0, whole) + "." + digits.substr(whole);
 }
 
 // The number in metres, as if its digits had been written there.

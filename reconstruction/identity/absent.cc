@@ -73,7 +73,7 @@ class Absence {
     const auto pose = poses_.Fit(*expected, poses_.ImagesAt(t));
     if (!pose || pose->fit > 2 * kMostMiss) return std::nullopt;
     Eigen::Matrix<double, 2, 6> J;
-    const auto q = poses_.PredictImage(*pose, absent.camera, absent.marker, &J);
+    auto q = poses_.PredictImage(*pose, absent.camera, absent.marker, &J);
     if (q) *cov = J * pose->cov * J.transpose() + o_.pixel_sd * o_.pixel_sd * Matrix2d::Identity();
     return q;
   }

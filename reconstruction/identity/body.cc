@@ -28,8 +28,7 @@ std::optional<Vector2d> PredictImage(const CameraRig& rig, const Layout& layout,
   const RigCamera& camera = rig.cameras[seer];
   const Vector3d arm = pose.X_WB.linear() * layout.p[label];
   Eigen::Matrix<double, 2, 3> by_p;
-  const auto q =
-      Project(camera.camera, camera.X_WC.inverse() * (arm + pose.X_WB.translation()), &by_p);
+  auto q = Project(camera.camera, camera.X_WC.inverse() * (arm + pose.X_WB.translation()), &by_p);
   if (!q) return std::nullopt;
   by_p = by_p * camera.X_WC.linear().transpose();
   by_pose->leftCols<3>() = -by_p * CrossMatrix(arm);

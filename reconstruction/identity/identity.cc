@@ -194,7 +194,7 @@ void Rename(const MarkerTracks& in, const Scene& scene, const std::vector<char>&
       continue;
     TrackPoint point = in.points[i];
     if (point.marker != to[i]) point.flags |= kRelabelled;
-    point.marker = to[i];
+    point.marker = MarkerOf(to[i]);
     out->points.push_back(point);
   }
   Sort(out);

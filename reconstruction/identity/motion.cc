@@ -138,7 +138,7 @@ class Motion {
     for (const Image& image : images_[k]) {
       if (!Counts(image.piece) || label_[image.piece] == without) continue;
       out.push_back(image.at);
-      out.back().label = label_[image.piece];
+      out.back().label = MarkerOf(label_[image.piece]);
     }
     return out;
   }
@@ -263,7 +263,7 @@ class Motion {
     if (poses_[k]) {
       BodyPose start = *poses_[k];
       start.cov = Loose(1, 0.1);
-      const auto pose = FitBody(*scene_.rig, scene_.layout, start, others);
+      auto pose = FitBody(*scene_.rig, scene_.layout, start, others);
       if (good(pose)) return pose;
     }
     const auto expected = Expected(k, piece);

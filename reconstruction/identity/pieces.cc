@@ -183,6 +183,7 @@ std::vector<double> FrameTimes(const MarkerTracks& tracks) {
     steps[a.camera].push_back((b.t - a.t) / static_cast<double>(b.frame - a.frame));
   }
   std::vector<double> out;
+  out.reserve(steps.size());
   for (auto& s : steps) out.push_back(UpperMedian(std::move(s)));
   return out;
 }

@@ -193,6 +193,7 @@ std::vector<std::string> WindowScore::Propose() {
   const std::size_t n = window_.live.size();
   const std::vector<std::string> sets = ImageSets();
   std::vector<int> ids;
+  ids.reserve(sets.size());
   for (const std::string& set : sets) ids.push_back(TupleOf(set));
 
   struct State {

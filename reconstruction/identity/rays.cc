@@ -7,9 +7,8 @@
 #include <cmath>
 #include <utility>
 
-#include "data/statistics/order_statistic.h"
-
 #include "data/math/rotation.h"
+#include "data/statistics/order_statistic.h"
 
 namespace impactlab::reconstruction {
 namespace {
@@ -119,6 +118,7 @@ RigSpread SpreadOfRig(const CameraRig& rig, const std::vector<ImagePair>& images
   if (rig.covariance.size() == 0 || images.empty()) return spread;
   const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> eigen(rig.covariance);
   std::vector<Figure> at;
+  at.reserve(images.size());
   for (const ImagePair& pair : images) at.push_back(FigureOf(rig, pair));
   std::vector<double> angle(images.size()), distance(images.size());
   for (Eigen::Index k = 0; k < eigen.eigenvalues().size(); ++k) {
@@ -126,6 +126,7 @@ RigSpread SpreadOfRig(const CameraRig& rig, const std::vector<ImagePair>& images
     const CameraRig other =
         Shifted(rig, std::sqrt(eigen.eigenvalues()[k]) * eigen.eigenvectors().col(k));
     std::vector<Figure> moved;
+    moved.reserve(images.size());
     for (const ImagePair& pair : images) moved.push_back(FigureOf(other, pair));
     for (std::size_t i = 0; i < images.size(); ++i) {
       if (!at[i].valid || !moved[i].valid) continue;

@@ -137,7 +137,7 @@ class Trellis {
         continue;
       }
       const Piece& piece = scene_.pieces[live[k]];
-      short& last = node->last[static_cast<std::size_t>(piece.camera * scene_.labels + label)];
+      short& last = node->last[piece.camera * scene_.labels + label];
       if (last >= 0 && scene_.pieces[last].last_window >= piece.first_window) return false;
       node->score += Prior(piece, label) + Continuity(scene_, last, live[k]);
       node->naming[k] = label;
@@ -399,7 +399,7 @@ PieceNaming NamePieces(const Scene& scene, const std::vector<TimeWindow>& window
   for (int pass = 0; better && pass < 20; ++pass) {
     better = false;
     for (int i = 0; i < n; ++i) {
-      for (int to = kNone; to < scene.labels; ++to) {
+      for (int to = MarkerOf(kNone); to < scene.labels; ++to) {
         if (to == out.label[i]) continue;
         auto label = out.label;
         accept(whole.Rename(i, static_cast<char>(to), &label), &label);
@@ -434,7 +434,7 @@ PieceNaming NamePieces(const Scene& scene, const std::vector<TimeWindow>& window
     }
   };
   for (int i = 0; i < n; ++i) {
-    for (int to = kNone; to < scene.labels; ++to) {
+    for (int to = MarkerOf(kNone); to < scene.labels; ++to) {
       if (to == out.label[i]) continue;
       auto label = out.label;
       const double loss = std::min(kCertain, -whole.Rename(i, static_cast<char>(to), &label));

@@ -179,24 +179,23 @@ struct Placed {
   std::string reason;  // of the last one that could not be placed
 };
 
-Placed Place(const CameraRig& rig, const std::vector<Row>& rows, const std::set<int>& markers) {
+Placed Place(const CameraRig& rig, const std::vector<BodyMarker>& layout,
+             const std::vector<Row>& rows, const std::set<int>& markers) {
   CameraRig bare;
   bare.cameras = rig.cameras;
   Placed placed;
   for (int marker : markers) {
     std::vector<PixelObservation> seen;
-    const BodyMarker* body_marker = nullptr;
     for (const Row& row : rows) {
       if (row.image->marker != marker) continue;
       seen.push_back({row.image->camera, row.image->q, row.image->cov});
-      body_marker = row.marker;
     }
     const TriangulatedPoint point = Triangulate(bare, seen);
     if (!point.usable) {
       placed.reason = fmt::format("marker {}: {}", marker + 1, point.reason);
       continue;
     }
-    placed.p_B.push_back(body_marker->p_BM);
+    placed.p_B.push_back(layout[marker].p_BM);
     placed.p_W.push_back(point.p_W);
     placed.weights.push_back(3 / point.cov.trace());
   }
@@ -374,11 +373,12 @@ MarkerPose PoseFromMarkers(const CameraRig& rig, const std::vector<BodyMarker>& 
 
   // Extent of the markers seen, and the start.
   std::vector<Vector3d> p_B;
+  p_B.reserve(markers.size());
   for (int marker : markers) p_B.push_back(layout[marker].p_BM);
   const AbsoluteOrientation shape = AlignPoints(p_B, p_B, std::vector<double>(p_B.size(), 1.0));
   if (!(shape.spread[0] > kNowhere))
     return pose.reason = "the markers of the layout are at one place", pose;
-  const Placed placed = Place(rig, rows, markers);
+  const Placed placed = Place(rig, layout, rows, markers);
   AbsoluteOrientation aligned;
   if (placed.p_B.size() >= 3) {
     aligned = AlignPoints(placed.p_B, placed.p_W, placed.weights);

@@ -108,6 +108,7 @@ PoseTable ReadColumns(const std::filesystem::path& path, const PoseColumns& colu
                       const std::array<Key, N>& keys) {
   const Table header = ReadHeader(path);
   std::vector<Source> sources;
+  sources.reserve(keys.size());
   for (const Key& key : keys) sources.push_back(Find(header, key, columns));
   CsvOptions options;
   for (const std::string& name : header.columns) {
@@ -132,6 +133,7 @@ PoseTable ReadColumns(const std::filesystem::path& path, const PoseColumns& colu
 template <std::size_t N>
 void CheckKeys(const PoseColumns& columns, const std::array<Key, N>& keys) {
   std::vector<std::string> known;
+  known.reserve(keys.size());
   for (const Key& key : keys) known.push_back(key.name);
   for (const auto& [key, name] : columns.names) {
     if (std::find(known.begin(), known.end(), key) != known.end()) continue;

@@ -3,6 +3,7 @@
 // the solve.
 
 #include <Eigen/Dense>
+#include <array>
 #include <string>
 #include <vector>
 
@@ -32,9 +33,9 @@ struct DropState {
   Eigen::Vector3d p = Eigen::Vector3d::Zero();            // at tau, in W
   Eigen::Quaterniond q = Eigen::Quaterniond::Identity();  // R_WB at tau
   // before, after; in W
-  Eigen::Vector3d v[2] = {Eigen::Vector3d::Zero(), Eigen::Vector3d::Zero()};
+  std::array<Eigen::Vector3d, 2> v = {Eigen::Vector3d::Zero(), Eigen::Vector3d::Zero()};
   // before, after; in B
-  Eigen::Vector3d omega[2] = {Eigen::Vector3d::Zero(), Eigen::Vector3d::Zero()};
+  std::array<Eigen::Vector3d, 2> omega = {Eigen::Vector3d::Zero(), Eigen::Vector3d::Zero()};
   double tau = 0;
   std::vector<ClockState> clock;
   std::vector<Eigen::Vector3d> p_BM;  // of every marker

@@ -27,6 +27,7 @@ class C3dBytes {
   const std::string& path() const { return path_; }
   std::uint8_t Byte(std::size_t at) const;
   std::uint16_t Word(std::size_t at) const;
+  int SignedByte(std::size_t at) const { return static_cast<std::int8_t>(Byte(at)); }
   std::int16_t Signed(std::size_t at) const { return static_cast<std::int16_t>(Word(at)); }
   double Float(std::size_t at) const;  // NaN for the reserved operand of a VAX
   std::string_view Text(std::size_t at, std::size_t length) const;

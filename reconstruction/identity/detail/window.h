@@ -19,6 +19,9 @@ namespace impactlab::reconstruction {
 constexpr char kNone = -1;  // no marker
 constexpr char kOpen = -2;  // not decided yet
 
+// A name as the index of a marker; the two above stay negative.
+inline int MarkerOf(char name) { return static_cast<signed char>(name); }
+
 // Arrangement of the markers, as far as it is known.
 struct Layout {
   std::vector<Eigen::Vector3d> p;  // p_BM [m]
