@@ -78,7 +78,8 @@ void FrameDrawer::DrawStill() {
       const double s = static_cast<double>(k) / kPieces;
       const double a = (1 - s) * corners[side][0] + s * corners[(side + 1) % 4][0],
                    b = (1 - s) * corners[side][1] + s * corners[(side + 1) % 4][1];
-      const auto q = Project(viewer_.camera(), viewer_.X_CW() * (foot + half * (a * u + b * v)));
+      const auto q =
+          Project(viewer_.camera(), viewer_.WorldInCamera() * (foot + half * (a * u + b * v)));
       if (q)
         outline.push_back(*q);
       else

@@ -123,7 +123,7 @@ std::optional<Sight> Viewer::See(const Vector3d& p_BM, double t_row0) const {
   // The row moves by far less than the point, so that this converges in a few steps; at an impact
   // it may go to and fro once.
   for (int k = 0; k < 12; ++k) {
-    const auto q = Project(camera_->camera, X_CB(sight.t) * p_BM);
+    const auto q = Project(camera_->camera, PoseInCamera(sight.t) * p_BM);
     if (!q) return std::nullopt;
     sight.q = *q;
     if (t_line_ == 0) return sight;
@@ -139,7 +139,7 @@ MarkerOutline OutlineOf(const Viewer& viewer, const SceneMarker& marker, double 
                         int corners) {
   const auto sight = viewer.See(marker.p_BM, t_row0);
   if (!sight) return {};
-  const Isometry3d X_CB = viewer.X_CB(sight->t);
+  const Isometry3d X_CB = viewer.PoseInCamera(sight->t);
   const Vector3d centre = X_CB * marker.p_BM;
   MarkerOutline outline;
   outline.distance = centre.norm();
@@ -168,8 +168,8 @@ MarkerOutline OutlineOf(const Viewer& viewer, const SceneMarker& marker, double 
   Vector2d velocity = Vector2d::Zero();
   if (viewer.t_line() != 0) {
     constexpr double h = 1e-5;
-    const auto a = Project(viewer.camera(), viewer.X_CB(sight->t - h) * marker.p_BM);
-    const auto b = Project(viewer.camera(), viewer.X_CB(sight->t + h) * marker.p_BM);
+    const auto a = Project(viewer.camera(), viewer.PoseInCamera(sight->t - h) * marker.p_BM);
+    const auto b = Project(viewer.camera(), viewer.PoseInCamera(sight->t + h) * marker.p_BM);
     if (a && b) velocity = (*b - *a) / (2 * h);
   }
   const double stretch = 1 / std::max(0.05, 1 - velocity.y() * viewer.t_line());
@@ -194,11 +194,12 @@ std::vector<Patch> OutlinesOf(const Viewer& viewer, const BodyOutline& body, dou
   std::vector<Patch> patches;
   const auto middle = viewer.See(Vector3d::Zero(), t_row0);
   if (!middle) return patches;
-  const Isometry3d X_CB = viewer.X_CB(middle->t), X_BC = X_CB.inverse();
+  const Isometry3d X_CB = viewer.PoseInCamera(middle->t), X_BC = X_CB.inverse();
   const Vector3d eye_B = X_BC.translation();
   for (const BodyOutline::Face& face : body.faces) {
     if (face.normal_B.dot(eye_B - face.corners_B[0]) <= 0) continue;
-    const Vector3d normal_W = viewer.X_CW().linear().transpose() * (X_CB.linear() * face.normal_B);
+    const Vector3d normal_W =
+        viewer.WorldInCamera().linear().transpose() * (X_CB.linear() * face.normal_B);
     patches.push_back(
         {Straight(viewer, face.corners_B, t_row0, X_CB), 1 + shading * normal_W.dot(light_W)});
   }
@@ -231,10 +232,10 @@ RoundShade::RoundShade(const Viewer& viewer, const BodyOutline& body, double t_r
   const auto a = viewer.See(body.centres_B.front(), t_row0),
              b = viewer.See(body.centres_B.back(), t_row0);
   if (!a || !b) return;
-  const Vector3d light_C = viewer.X_CW().linear() * light_W;
+  const Vector3d light_C = viewer.WorldInCamera().linear() * light_W;
   const double size = body.semi_axes.mean() * 0.5 * (viewer.camera().fx + viewer.camera().fy);
-  const double z_a = (viewer.X_CB(a->t) * body.centres_B.front()).norm(),
-               z_b = (viewer.X_CB(b->t) * body.centres_B.back()).norm();
+  const double z_a = (viewer.PoseInCamera(a->t) * body.centres_B.front()).norm(),
+               z_b = (viewer.PoseInCamera(b->t) * body.centres_B.back()).norm();
   ax_ = static_cast<float>(a->q.x());
   ay_ = static_cast<float>(a->q.y());
   dx_ = static_cast<float>(b->q.x() - a->q.x());

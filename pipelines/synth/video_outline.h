@@ -41,8 +41,8 @@ class Viewer {
   Viewer(const RigCamera& camera, double t_line, const Film& film);
   const Camera& camera() const { return camera_->camera; }
   double t_line() const { return t_line_; }
-  Eigen::Isometry3d X_CB(double t) const { return X_CW_ * film_->Pose(t); }
-  const Eigen::Isometry3d& X_CW() const { return X_CW_; }
+  Eigen::Isometry3d PoseInCamera(double t) const { return X_CW_ * film_->Pose(t); }  // X_CB
+  const Eigen::Isometry3d& WorldInCamera() const { return X_CW_; }                   // X_CW
   std::optional<Sight> See(const Eigen::Vector3d& p_BM, double t_row0) const;
 
  private:

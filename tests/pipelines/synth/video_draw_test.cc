@@ -159,6 +159,7 @@ TEST(SynthVideoRaster, NoiseHasTheMeanAndSpreadAskedFor) {
   }
   // No noise: rounded to the nearest level and clipped.
   std::vector<float> ramp;
+  ramp.reserve(3000);
   for (int i = 0; i < 3000; ++i) ramp.push_back(static_cast<float>(-20 + 0.1 * i));
   std::vector<std::int16_t> fixed(ramp.size()), noise(ramp.size());
   std::vector<std::uint8_t> pixels(ramp.size());
@@ -299,7 +300,7 @@ TEST(SynthVideoDraw, WhatStandsStillIsTheSameInsideAndOutsideOfWhatIsDrawnAnew) 
     expected = pipelines::Union(
         expected, pipelines::Bounds(pipelines::OutlineOf(drawer.viewer(), marker, 0, 48).polygon));
   const Box ball = pipelines::Bounds(
-      {*Project(drawer.viewer().camera(), drawer.viewer().X_CB(0) * Vector3d::Zero())});
+      {*Project(drawer.viewer().camera(), drawer.viewer().PoseInCamera(0) * Vector3d::Zero())});
   expected = pipelines::Union(expected, ball).Grown(4);
   EXPECT_GE(changed.x0, expected.x0);
   EXPECT_GE(changed.y0, expected.y0);
