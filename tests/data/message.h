@@ -22,7 +22,7 @@ std::string MessageOf(Action&& action) {
   try {
     action();
   } catch (const Error& error) {
-    const std::string message = error.what();
+    std::string message = error.what();
     EXPECT_FALSE(message.empty());
     EXPECT_LT(message.size(), 2000u);
     for (const char c : message)

@@ -141,6 +141,7 @@ inline ImpactEvent RandomEvent(const Body& body, const Options& options, std::mt
 inline std::vector<ImpactEvent> Experiment(const Body& body, const Options& options,
                                            std::mt19937_64& random) {
   std::vector<ImpactEvent> events;
+  events.reserve(static_cast<std::size_t>(options.n));
   for (int i = 0; i < options.n; ++i) events.push_back(RandomEvent(body, options, random, i));
   return events;
 }

@@ -132,10 +132,12 @@ void ExpectSymmetric(const Board& board, bool with_colours, int expected) {
                     .norm(),
                 1e-12);
     if (!with_colours) continue;
-    for (double x = pattern.lower.x() + 0.0013; x < pattern.upper.x();
-         x += 0.0137 * (pattern.upper - pattern.lower).x())
-      for (double y = pattern.lower.y() + 0.0017; y < pattern.upper.y();
-           y += 0.0171 * (pattern.upper - pattern.lower).y()) {
+    const Eigen::Vector2d first = pattern.lower + Eigen::Vector2d(0.0013, 0.0017),
+                          step = Eigen::Vector2d(0.0137, 0.0171)
+                                     .cwiseProduct(pattern.upper - pattern.lower);
+    for (int i = 0; first.x() + i * step.x() < pattern.upper.x(); ++i)
+      for (int j = 0; first.y() + j * step.y() < pattern.upper.y(); ++j) {
+        const double x = first.x() + i * step.x(), y = first.y() + j * step.y();
         const Eigen::Vector2d p = R * Eigen::Vector2d(x, y) + o.head<2>();
         ASSERT_EQ(pattern.Black(x, y), pattern.Black(p.x(), p.y())) << x << " " << y;
       }

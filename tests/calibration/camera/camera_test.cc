@@ -490,8 +490,9 @@ TEST(Camera, HostileT14DivergingInverse) {
   const std::vector<double> distortion(camera.distortion.begin(), camera.distortion.begin() + 5);
   int valid = 0, refused = 0;
   double worst_peer = 0;
-  for (double x = 0; x <= 1599; x += 15.99) {
-    for (double y = 0; y <= 1199; y += 11.99) {
+  for (int column = 0; column < 100; ++column) {
+    for (int row = 0; row < 100; ++row) {
+      const double x = 15.99 * column, y = 11.99 * row;
       const Eigen::Vector2d q(x, y);
       const auto ray = Unproject(camera, q);
       (ray ? valid : refused) += 1;

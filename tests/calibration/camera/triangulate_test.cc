@@ -143,7 +143,8 @@ TEST(Triangulate, HostileT36NoBaselineIsNamedAndNothingIsNan) {
 
   // The covariance grows without bound as the baseline goes to 0, without a jump and without NaN.
   double last = 0;
-  for (double baseline = 1; baseline > 1e-9; baseline /= 10) {
+  for (int power = 0; power < 10; ++power) {
+    const double baseline = std::pow(10, -power);
     rig.cameras[1].X_WC.translation().x() = baseline;
     const auto p = Triangulate(rig, Observe(rig, {0.1, 0.05, 2}, 0, random));
     ExpectNoNan(p);

@@ -76,8 +76,10 @@ struct View {
 
 TEST(Geometry, ParallelBoardsAreNamed) {
   View view;
-  for (int k = 0; k < 12; ++k)
-    view.Add(0.1 * (k % 4 - 1.5), 0.1 * (k / 4 - 1), 0.5 + 0.05 * k, 0.3 + 0.01 * (k % 3));
+  for (int k = 0; k < 12; ++k) {
+    const int row = k / 4;
+    view.Add(0.1 * (k % 4 - 1.5), 0.1 * (row - 1), 0.5 + 0.05 * k, 0.3 + 0.01 * (k % 3));
+  }
   const auto check = CheckGeometry(view.problem, view.X_CG);
   ASSERT_EQ(check.cameras.size(), 1u);
   EXPECT_NEAR(check.cameras[0].tilt_spread, 0.02, 1e-6);
@@ -90,8 +92,10 @@ TEST(Geometry, ParallelBoardsAreNamed) {
 
 TEST(Geometry, SingleDepthIsNamed) {
   View view;
-  for (int k = 0; k < 12; ++k)
-    view.Add(0.1 * (k % 4 - 1.5), 0.1 * (k / 4 - 1), 0.8, k % 2 ? 0.08 : -0.08);
+  for (int k = 0; k < 12; ++k) {
+    const int row = k / 4;
+    view.Add(0.1 * (k % 4 - 1.5), 0.1 * (row - 1), 0.8, k % 2 ? 0.08 : -0.08);
+  }
   const auto check = CheckGeometry(view.problem, view.X_CG);
   const RigFinding* finding = Find(check.findings, "single-depth");
   ASSERT_TRUE(finding);
@@ -192,6 +196,7 @@ TEST(Uncertainty, HullHoldsItsPoints) {
   std::mt19937_64 random(3);
   std::uniform_real_distribution<double> unit(0, 1);
   std::vector<Eigen::Vector2d> points;
+  points.reserve(200);
   for (int k = 0; k < 200; ++k) points.emplace_back(unit(random), unit(random));
   const auto hull = calibration::ConvexHull(points);
   for (const auto& q : points) EXPECT_TRUE(calibration::InHull(hull, q));
@@ -383,8 +388,9 @@ TEST(Certificate, ParallelBoardsAreRefused) {
   for (std::size_t s = 0; s < twin.problem.shots.size(); ++s) {
     auto& points = twin.problem.shots[s].views[0].points;
     points.clear();
-    const Eigen::Vector3d corner(0.12 * (static_cast<double>(s % 4) - 2),
-                                 0.1 * (static_cast<double>(s / 4) - 2), 0.5 + 0.01 * s);
+    const std::size_t column = s % 4, row = s / 4;
+    const Eigen::Vector3d corner(0.12 * (static_cast<double>(column) - 2),
+                                 0.1 * (static_cast<double>(row) - 2), 0.5 + 0.01 * s);
     for (int id = 0; id < PointCount(options.board); ++id) {
       const auto q = Project(camera, corner + PointOnBoard(options.board, id));
       if (q && q->x() > 0 && q->y() > 0 && q->x() < 1279 && q->y() < 719)

@@ -180,6 +180,7 @@ HeldOut HoldOut(const std::string& solver, const CalibrationProblem& problem,
       std::vector<Eigen::Vector3d> p;
       for (int id = 0; id < 54; ++id) {
         std::vector<PixelObservation> seen;
+        seen.reserve(2);
         for (int c = 0; c < 2; ++c)
           seen.push_back({c, shot.views[c].points[id].q, 0.04 * Eigen::Matrix2d::Identity()});
         const TriangulatedPoint point = Triangulate(solution.rig, seen);

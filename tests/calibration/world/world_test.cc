@@ -361,6 +361,7 @@ TEST(WorldFromPoints, NamesWhatIsWrong) {
   EXPECT_THAT(FrameFromPoints(rig, points).frame.reason, HasSubstr("three are the least"));
 
   std::vector<KnownPoint> line;
+  line.reserve(5);
   for (int k = 0; k < 5; ++k)
     line.push_back({"l", {0.05 * k, 0.02 * k, 0}, 1e-4, lab.See({0.05 * k, 0.02 * k, 0}, random)});
   EXPECT_THAT(FrameFromPoints(rig, line).frame.reason, HasSubstr("line"));

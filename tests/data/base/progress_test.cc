@@ -129,6 +129,7 @@ TEST(Progress, ThreadsAreCountedOnce) {
   Recorder recorder;
   Progress progress("fit", 40000, "events", recorder.Options(false));
   std::vector<std::thread> threads;
+  threads.reserve(4);
   for (int k = 0; k < 4; ++k) {
     threads.emplace_back([&] {
       for (int i = 0; i < 10000; ++i) progress.Advance();

@@ -173,7 +173,7 @@ std::string Replaced(std::string text, const std::string& from, const std::strin
 TEST(FitResult, HostileJsonNamesThePlace) {
   const std::string good = ToJson(Example());
   const auto fault = [&](const std::string& text) {
-    const std::string message = MessageOf<DataError>([&] { FitResultFromJson(text, "fit.json"); });
+    std::string message = MessageOf<DataError>([&] { FitResultFromJson(text, "fit.json"); });
     EXPECT_THAT(message,
                 AllOf(StartsWith("fit.json: "), HasSubstr("found "), HasSubstr(", allowed ")));
     return message;

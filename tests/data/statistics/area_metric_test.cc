@@ -31,6 +31,7 @@ TEST(AreaMetric, OfOneValueByHand) {
 TEST(AreaMetric, OfShiftAndScaleOfANormal) {
   std::vector<double> x;
   constexpr int kN = 4000;
+  x.reserve(kN);
   for (int i = 0; i < kN; ++i) x.push_back(3 + 2 * NormalQuantile((i + 0.5) / kN));
   EXPECT_NEAR(NormalMixture({3}, {2}).AreaFrom(x), 0, 4e-3);
   EXPECT_NEAR(NormalMixture({3.7}, {2}).AreaFrom(x), 0.7, 4e-3);

@@ -13,7 +13,7 @@ using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
 std::string LoadFault(const std::string& text) {
-  const std::string message = MessageOf<ConfigError>([&] { ParseYaml(text, "e.yaml"); });
+  std::string message = MessageOf<ConfigError>([&] { ParseYaml(text, "e.yaml"); });
   EXPECT_THAT(message, StartsWith("e.yaml:"));
   EXPECT_THAT(message, HasSubstr(": found "));
   EXPECT_THAT(message, HasSubstr(", allowed "));
@@ -23,7 +23,7 @@ std::string LoadFault(const std::string& text) {
 template <typename Action>
 std::string ReadFault(const std::string& text, Action&& action) {
   const YamlNode root = ParseYaml(text, "e.yaml");
-  const std::string message = MessageOf<ConfigError>([&] { action(root); });
+  std::string message = MessageOf<ConfigError>([&] { action(root); });
   EXPECT_THAT(message, HasSubstr(": found "));
   EXPECT_THAT(message, HasSubstr(", allowed "));
   return message;
@@ -351,8 +351,7 @@ TEST(Yaml, FinishLooksIntoListsAndMapsHandedOut) {
   const YamlNode twice = ParseYaml("m: {a: 1, b: 2}\n", "e.yaml");
   twice.Map("m").Number("a");
   twice.Map("m").Number("b");
-  const YamlNode copy = twice;
-  copy.Finish();
+  YamlNode(twice).Finish();  // as does a copy
 }
 
 TEST(Yaml, CallersCanWriteTheSameLine) {

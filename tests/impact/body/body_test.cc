@@ -42,6 +42,7 @@ class Random {
   }
   std::vector<Vector3d> Cloud(int n) {
     std::vector<Vector3d> points;
+    points.reserve(static_cast<std::size_t>(n));
     for (int i = 0; i < n; ++i)
       points.push_back(Vector(0.3).cwiseProduct(Vector3d(1, 0.5, 0.7)) + Vector3d(0.2, -0.1, 0.4));
     return points;
@@ -105,7 +106,8 @@ TEST(Body, CounterClockwiseDiscSlidingRightMovesItsLowestPointFasterRight) {
 }
 
 TEST(Body, PlanarAngleReturnsThetaInItsHalfOpenTurn) {
-  for (double theta = -10; theta < 10; theta += 0.37) {
+  for (int i = 0; i < 55; ++i) {
+    const double theta = -10 + 0.37 * i;
     EXPECT_NEAR(PlanarAngle(PlanarPose(0.2, -1, theta)), std::remainder(theta, 2 * M_PI), 1e-14)
         << theta;
   }
@@ -219,6 +221,7 @@ TEST(Body, PolytopeOfACloudHoldsEveryPointAndTurnsWithIt) {
     const Body body = MakePolytope(cloud, 1);
     const Isometry3d X = random.Pose();
     std::vector<Vector3d> moved;
+    moved.reserve(cloud.size());
     for (const Vector3d& p : cloud) moved.push_back(X * p);
     const Body turned = MakePolytope(moved, 1);
     ASSERT_EQ(turned.points_B.size(), body.points_B.size());
@@ -246,8 +249,10 @@ TEST(Body, PolytopeInertiaOfACloudAgreesWithAGridOfCells) {
   Random random(13);
   const Body body = MakePolytope(random.Cloud(14), 1);
   std::vector<Vector3d> directions;
+  directions.reserve(4000);
   for (int i = 0; i < 4000; ++i) directions.push_back(random.Direction());
   std::vector<double> support;
+  support.reserve(directions.size());
   for (const Vector3d& n : directions) support.push_back(n.dot(SupportLever(body, n)));
   // The solid's moments about its centre of mass; 4000 half spaces enclose it closely, never too
   // tightly.
@@ -269,8 +274,11 @@ TEST(Body, HullOfManyCoplanarAndNoisyPointsEitherWorksOrSaysWhy) {
   for (int trial = 0; trial < 200; ++trial) {
     const double noise = std::pow(10, random.Uniform(-16, -3));
     std::vector<Vector3d> points;
-    for (int i = 0; i < 27; ++i)
-      points.push_back(Vector3d(i % 3, i / 3 % 3, i / 9) + random.Vector(noise));
+    points.reserve(27);
+    for (int i = 0; i < 27; ++i) {
+      const int layer = i / 9;
+      points.push_back(Vector3d(i % 3, i / 3 % 3, layer) + random.Vector(noise));
+    }
     const Isometry3d X = trial % 2 == 0 ? Isometry3d::Identity() : random.Pose();
     for (Vector3d& p : points) p = X * p;
     try {
@@ -358,7 +366,8 @@ TEST(Body, RoundedPolytopeLiesFlatOnEveryFace) {
   }
   const Body plate = MakePolytope({{0, 0, 0}, {2, 0, 0}, {2, 0, 1}, {0, 0, 1}}, 1, true, 0.2);
   const Body box = MakeBox(Vector3d(2, 0, 1), 1, true, 0.2);
-  for (double theta = 0; theta < 6.3; theta += 0.1) {
+  for (int i = 0; i < 64; ++i) {
+    const double theta = 0.1 * i;
     EXPECT_NEAR(ContactWithPlane(plate, PlanarPose(0, 0, theta), Plane{}).gap,
                 ContactWithPlane(box, PlanarPose(0, 0, theta), Plane{}).gap, 1e-14);
   }

@@ -43,6 +43,7 @@ TEST(ConvexHull, InThePlaneLeavesOutPointsOnEdgesWithinTheTolerance) {
   // Points of a fine polygon lie within the tolerance of their neighbours' line; not all of them
   // go.
   std::vector<Vector2d> circle;
+  circle.reserve(400);
   for (int k = 0; k < 400; ++k)
     circle.emplace_back(std::cos(k * M_PI / 200), std::sin(k * M_PI / 200));
   EXPECT_GT(PlanarHull(circle, 2e-4).size(), 100U);

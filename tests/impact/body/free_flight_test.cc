@@ -177,7 +177,8 @@ TEST(FreeFlight, SpinAboutTheIntermediateAxisFlips) {
   BodyState state;
   state.omega_WB = Vector3d(1e-3, 15, 0);
   bool flipped = false;
-  for (double t = 0.05; t < 3; t += 0.05) {
+  for (int i = 1; i <= 60; ++i) {
+    const double t = 0.05 * i;
     const BodyState next = Propagate(state, body, {}, t);
     flipped = flipped || (next.X_WB.linear().transpose() * next.omega_WB).y() < -14.9;
   }

@@ -192,7 +192,7 @@ TEST(CoefficientModel, ChangesWithTheOrderOfRecordingsAreFoundAndChosen) {
   int covered_mu = 0, covered_e = 0, chosen_falsely = 0;
   constexpr int kRepeats = 20;
   for (int k = 0; k < kRepeats; ++k) {
-    const auto seed = static_cast<std::uint64_t>(300 + k);
+    const std::uint64_t seed = 300 + static_cast<std::uint64_t>(k);
     const Truth truth = k % 2 == 0 ? Truth{0.06, 0.05} : Truth{0, 0};
     const CoefficientFit fit = Fit(InOrder(60, truth.mu, truth.e, seed), order);
     ASSERT_TRUE(fit.ok);
@@ -209,7 +209,7 @@ TEST(CoefficientModel, ChangesWithTheOrderOfRecordingsAreFoundAndChosen) {
   for (int k = 0; k < kRepeats; ++k) {
     const bool changes = k % 4 == 0;
     for (const ModelScore& score :
-         CompareModels(InOrder(60, 0, changes ? 0.08 : 0, static_cast<std::uint64_t>(400 + k)),
+         CompareModels(InOrder(60, 0, changes ? 0.08 : 0, 400 + static_cast<std::uint64_t>(k)),
                        RestitutionLaw::kEnergetic, std::vector{kConstant, order}, 5, kGaussian)) {
       if (!score.chosen) continue;
       const bool named = ModelName(score.fit.model) == "order";

@@ -160,6 +160,7 @@ TEST(BenchTestCoverage, TiltReadSeveralTimes) {
   for (int k = 0; k < kTrials; ++k) {
     const double instrument = half * unit(rng);
     std::vector<double> readings;
+    readings.reserve(5);
     for (int i = 0; i < 5; ++i) readings.push_back(truth + instrument + scatter(rng));
     const UncertainResult r = PropagateUncertainty(
         [](const std::vector<double>& x) { return FrictionOfTilt(x[0] + x[1]); },

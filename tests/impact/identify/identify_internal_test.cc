@@ -126,7 +126,8 @@ TEST(IdentifyShape, DensitiesIntegrateToOneAndSlopesMatchDifferences) {
     const impact::Shape one({.likelihood = likelihood}, 1);
     double integral = 0;
     const double step = 0.01;
-    for (double x = -400; x <= 400; x += step) integral += step * std::exp(-0.5 * one(x * x)[0]);
+    for (int i = -40000; i <= 40000; ++i)
+      integral += step * std::exp(-0.5 * one(std::pow(i * step, 2))[0]);
     EXPECT_NEAR(integral, 1, 1e-4);
     for (int dim : {1, 2, 3}) {
       const impact::Shape shape({.likelihood = likelihood}, dim);

@@ -42,6 +42,7 @@ std::vector<ImpactEvent> DrawBalls(const Body& ball, int n, double spin, double 
   options.spin = spin;
   std::mt19937_64 random(seed);
   std::vector<ImpactEvent> events;
+  events.reserve(static_cast<std::size_t>(n));
   for (int i = 0; i < n; ++i) events.push_back(twin::RandomEvent(ball, options, random, i));
   return events;
 }
@@ -64,6 +65,7 @@ TEST(OpenSpin, BoundsFrictionBelowAlone) {
       for (ImpactEvent& event : events) ForgetSpin(ball, event);
       const LawFit fit = OpenFit(events, ball);
       std::vector<double> ratios;
+      ratios.reserve(events.size());
       for (const ImpactEvent& event : events) ratios.push_back(MeasuredRatio(event));
       std::sort(ratios.begin(), ratios.end());
       EXPECT_FALSE(fit.mu_k.identifiable) << planar << spin;

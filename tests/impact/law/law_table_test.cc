@@ -25,7 +25,7 @@ TEST(LawTable, RestitutionReturnedIsTheOneAsked) {
     const ContactState contact = RandomPlanar(rng, 100);
     if (!(contact.v_minus_F.z() < 0)) continue;
     const Coefficients asked{.e = Uniform(rng, 0.05, 1), .mu_k = 0.3, .mu_s = 0.3};
-    double newton[3];
+    double newton[3] = {};
     int k = 0;
     for (const RestitutionLaw law :
          {RestitutionLaw::kEnergetic, RestitutionLaw::kPoisson, RestitutionLaw::kNewton}) {

@@ -110,7 +110,8 @@ void Check(const ContactState& contact, const ImpactModel& model, bool planar, d
     const auto J_scale = [&](const Eigen::Matrix<double, 6, 1>& d) {
       return std::max(d.tail<3>().norm() * unit, outcome.J_F.norm());
     };
-    for (double h = 1e-3; h > 1e-7; h /= 4) {
+    for (int i = 0; i < 7; ++i) {
+      const double h = std::ldexp(1e-3, -2 * i);
       const auto now = Difference(contact, model, k, h * unit, outcome.path_case);
       if (now && last) {
         const double gap = std::max((*now - *last).head<3>().norm() * unit / v_scale(*now),

@@ -25,7 +25,8 @@ TEST(TangentialRestitution, SphereIsWaltons) {
        {RestitutionLaw::kEnergetic, RestitutionLaw::kPoisson, RestitutionLaw::kNewton})
     for (const double direction : {0.0, 0.7, 2.5, M_PI})
       for (const double e_t : {0.0, 0.3, 0.8, 1.0})
-        for (double slip = 0.05; slip < 4; slip *= 1.3) {
+        for (int i = 0; i < 17; ++i) {
+          const double slip = 0.05 * std::pow(1.3, i);
           const ImpactModel model{{0.6, 0.25, 0.25, e_t}, law};
           const ContactState contact = Sphere(slip, direction);
           const ImpactOutcome outcome = Solve(contact, model);

@@ -136,6 +136,7 @@ TEST(Orbit, SaysWhyThereIsNoDerivative) {
 
 TEST(Orbit, PeriodsOfSections) {
   std::vector<Eigen::VectorXd> points;
+  points.reserve(24);
   for (int k = 0; k < 24; ++k) points.push_back(Eigen::VectorXd::Constant(1, k % 3));
   EXPECT_EQ(FindPeriod(points, 1e-9, 8), 3);
   EXPECT_EQ(FindPeriod(points, 1e-9, 2), 0);

@@ -29,7 +29,7 @@ MultiOutcome Chain(const ImpactSystem& system, const std::vector<double>& e_star
   GlobalOptions options;
   options.e_star = e_star;
   options.closure = ChainClosure(static_cast<int>(system.contacts.size()));
-  const MultiOutcome outcome = SolveGlobal(system, options);
+  MultiOutcome outcome = SolveGlobal(system, options);
   EXPECT_EQ(outcome.status, SolveStatus::kOk) << outcome.reason;
   EXPECT_EQ(Failures(system, outcome, e_star), "");
   EXPECT_LE(outcome.energy_change, 1e-14);

@@ -1,6 +1,7 @@
 // Every system of Rodriguez 2014, Shen and Townsend 1998 and Barjau et al. 2014 by every law that
 // applies to it, certified. What fails is listed, with the reason.
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <Eigen/Dense>
@@ -125,7 +126,7 @@ TEST(MultiGolden, EverySystemByEveryLaw) {
   int outcomes = 0;
   for (const auto& [name, system] : GoldenSystems()) {
     for (const auto& [law, faults] : FaultsByLaw(system)) {
-      const std::string key = name + ": " + law;
+      const std::string key = fmt::format("{}: {}", name, law);
       const auto known = expected.find(key);
       EXPECT_EQ(faults, known == expected.end() ? "" : known->second) << key;
       ++outcomes;

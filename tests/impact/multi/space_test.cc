@@ -317,7 +317,7 @@ MultiOutcome Rock(test::BlockPoints points) {
                              {"", {.e = 1, .mu_k = 0.35, .mu_s = 0.6}});
   GlobalOptions options;
   options.e_star = {0.5};
-  const MultiOutcome outcome = SolveGlobal(system, options);
+  MultiOutcome outcome = SolveGlobal(system, options);
   EXPECT_EQ(outcome.status, SolveStatus::kOk) << outcome.reason;
   EXPECT_EQ(SpaceFailures(system, outcome, {0.5}), "");
   EXPECT_LT(outcome.energy_change, 0);
