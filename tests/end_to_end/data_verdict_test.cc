@@ -39,7 +39,7 @@ std::filesystem::path ChangedSample(const std::filesystem::path& folder, const s
   replace("bootstrap: 200", "bootstrap: 0");
   replace("grid: 41", "grid: 0");
   replace(from, to);
-  const auto file = folder / "changed.yaml";
+  auto file = folder / "changed.yaml";
   WriteText(file, text);
   return file;
 }

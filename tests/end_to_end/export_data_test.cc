@@ -52,7 +52,7 @@ class ExportData : public ::testing::Test {
     for (const std::string& file : files) command += " " + ShellQuote(File(file));
     const int status =
         std::system((command + " >" + ShellQuote(File("read.txt")) + " 2>&1").c_str());
-    const std::string said = ReadText(File("read.txt"));
+    std::string said = ReadText(File("read.txt"));
     EXPECT_EQ(status, 0) << said;
     return said;
   }

@@ -35,17 +35,17 @@ const std::filesystem::path kRunMarkersSample =
 class RunMarkers : public ::testing::Test {
  protected:
   static void SetUpTestSuite() {
-    folder_ = new test::ScratchFolder("run markers");
+    folder = new test::ScratchFolder("run markers");
     const auto result = RunProgram(
-        {"run", kRunMarkersSample / "experiment.yaml", "--out", Out("run")}, folder_->path());
+        {"run", kRunMarkersSample / "experiment.yaml", "--out", Out("run")}, folder->path());
     ASSERT_EQ(result.code, 0) << result.err;
-    said_ = result.out;
+    said = result.out;
   }
   static void TearDownTestSuite() {
-    delete folder_;
-    folder_ = nullptr;
+    delete folder;
+    folder = nullptr;
   }
-  static std::filesystem::path Out(const std::string& name) { return folder_->path() / name; }
+  static std::filesystem::path Out(const std::string& name) { return folder->path() / name; }
   static LawFit Energetic(const std::filesystem::path& run) {
     const FitResult fit = FitResultFromJson(ReadText(run / "fit.json"), "fit.json");
     for (const LawFit& law : fit.fits)
@@ -54,11 +54,11 @@ class RunMarkers : public ::testing::Test {
     return {};
   }
 
-  static test::ScratchFolder* folder_;
-  static std::string said_;
+  static test::ScratchFolder* folder;
+  static std::string said;
 };
-test::ScratchFolder* RunMarkers::folder_ = nullptr;
-std::string RunMarkers::said_;
+test::ScratchFolder* RunMarkers::folder = nullptr;
+std::string RunMarkers::said;
 
 TEST_F(RunMarkers, CoefficientsHoldTheTruthFromPixels) {
   const LawFit law = Energetic(Out("run"));
@@ -68,7 +68,7 @@ TEST_F(RunMarkers, CoefficientsHoldTheTruthFromPixels) {
   EXPECT_TRUE(e.lower95 < 0.55 && 0.55 < e.upper95) << e.lower95 << " " << e.upper95;
   EXPECT_LT(mu.upper95 - mu.lower95, 0.02);
   EXPECT_LT(e.upper95 - e.lower95, 0.04);
-  EXPECT_THAT(said_, HasSubstr("rod on an incline: 6 recordings"));
+  EXPECT_THAT(said, HasSubstr("rod on an incline: 6 recordings"));
 }
 
 TEST_F(RunMarkers, ReportIsShownWithoutFault) {
@@ -138,8 +138,7 @@ TEST_F(RunMarkers, EntersAtTheTracksAndComesToTheSame) {
   text.replace(text.find(tracking), tracking.size(),
                "tracking: '" + (kRunMarkersSample / "tracking.yaml").string() + "'");
   WriteText(Out("again.yaml"), text);
-  const auto result =
-      RunProgram({"run", Out("again.yaml"), "--out", Out("again")}, folder_->path());
+  const auto result = RunProgram({"run", Out("again.yaml"), "--out", Out("again")}, folder->path());
   ASSERT_EQ(result.code, 0) << result.err;
   const LawFit first = Energetic(Out("run")), second = Energetic(Out("again"));
   for (std::size_t k = 0; k < 2; ++k)
@@ -156,7 +155,7 @@ TEST_F(RunMarkers, PosesAreAnExperimentOfTheirOwn) {
       "body: {shape: rod, length_m: 0.2, radius_m: 0.006}\ngravity_m_per_s2: [3.354, 0, -9.2152]\n";
   WriteText(Out("poses.yaml"), text);
   const auto result =
-      RunProgram({"reconstruct", Out("poses.yaml"), "--out", Out("poses")}, folder_->path());
+      RunProgram({"reconstruct", Out("poses.yaml"), "--out", Out("poses")}, folder->path());
   EXPECT_EQ(result.code, 0) << result.err;
 }
 
@@ -221,7 +220,7 @@ TEST_F(RunMarkers, FramesThatAreGoneAreKeptAnew) {
   const auto again = [&] {
     const auto result =
         RunProgram({"run", kRunMarkersSample / "experiment.yaml", "--out", Out("run"), "--json"},
-                   folder_->path());
+                   folder->path());
     EXPECT_EQ(result.code, 0) << result.err;
     return nlohmann::json::parse(result.out).at("stages");
   };
@@ -240,7 +239,7 @@ TEST_F(RunMarkers, FramesThatAreGoneAreKeptAnew) {
 TEST_F(RunMarkers, WhatIsMissingIsSaidWithItsCure) {
   const auto refusal = [&](const std::string& text) {
     WriteText(Out("bad.yaml"), text);
-    const auto result = RunProgram({"run", Out("bad.yaml"), "--out", Out("bad")}, folder_->path());
+    const auto result = RunProgram({"run", Out("bad.yaml"), "--out", Out("bad")}, folder->path());
     EXPECT_EQ(result.code, 2) << text << result.err;
     return result.err;
   };

@@ -49,7 +49,7 @@ test::Drop LawfulDrop(std::mt19937_64& random) {
 
 TEST(RunPoints, ExportedC3dGivesTheCoefficientsOfTheImages) {
   const test::ScratchFolder scratch("run points");
-  const std::filesystem::path folder = scratch.path();
+  const std::filesystem::path& folder = scratch.path();
   std::mt19937_64 random(20261130);
   CameraRig rig = test::DropRig();
   rig.world.source = "board";

@@ -66,7 +66,7 @@ TEST(Run, StagesGiveWhatTheWholeGives) {
   const test::ScratchFolder scratch("stages");
   const std::string experiment = kSource / "data/sample/experiment.yaml",
                     out = scratch.path() / "run";
-  const auto run = [&](std::vector<std::string> words) {
+  const auto run = [&](const std::vector<std::string>& words) {
     const test::ProcessResult result = test::RunProgram(words, scratch.path());
     ASSERT_EQ(result.code, 0) << result.err;
   };

@@ -85,7 +85,7 @@ TEST_P(RunTwoBodies, PosesGiveTheCoefficientsAndTheClosure) {
                                      .restitution = kRestitution,
                                      .friction = on_axis ? 0.2 : 0.06};
   const test::ScratchFolder scratch(on_axis ? "two bodies axis" : "two bodies free");
-  const std::filesystem::path folder = scratch.path();
+  const std::filesystem::path& folder = scratch.path();
   std::mt19937_64 random(20261210 + on_axis);
   WriteBlows(folder, 20, options, random);
   const std::string file =
@@ -207,7 +207,7 @@ MarkerTracks FilmBoth(const Blow& blow, const CameraRig& rig, double half,
 
 TEST(RunTwoBodiesMarkers, ImagesAndPointsOfBothBodiesGiveTheCoefficients) {
   const test::ScratchFolder scratch("two bodies markers");
-  const std::filesystem::path folder = scratch.path();
+  const std::filesystem::path& folder = scratch.path();
   std::mt19937_64 random(20261212);
   CameraRig rig = test::DropRig();
   rig.world.source = "camera";  // knows no floor, which nothing here asks for

@@ -78,7 +78,7 @@ void WritePoses(const std::filesystem::path& folder, const std::vector<BallImpac
 
 std::filesystem::path WriteExperiment(const std::filesystem::path& folder,
                                       const std::string& more = "") {
-  const auto file = folder / "ball.yaml";
+  auto file = folder / "ball.yaml";
   WriteText(file,
             "schema: impactlab.experiment/1\n"
             "recordings: {files: \"ball_*.csv\", kind: planar_poses}\n"

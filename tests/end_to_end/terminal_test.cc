@@ -60,7 +60,7 @@ TEST_F(Terminal, ScriptsGetOneObject) {
   const auto answer = [&](const std::vector<std::string>& words) {
     const ProcessResult result = Run(words);
     EXPECT_EQ(result.code, 0) << result.err;
-    const auto json = nlohmann::json::parse(result.out);
+    auto json = nlohmann::json::parse(result.out);
     EXPECT_EQ(json.at("schema"), "impactlab.answer/1");
     EXPECT_EQ(json.at("verb"), words[0]);
     EXPECT_FALSE(json.at("files").empty());

@@ -32,18 +32,18 @@ using ::testing::HasSubstr;
 class Track : public ::testing::Test {
  protected:
   static void SetUpTestSuite() {
-    folder_ = new test::ScratchFolder("track");
+    folder = new test::ScratchFolder("track");
     const std::string sample = std::string(IMPACTLAB_SOURCE_DIR) + "/data/sample/video/";
     const auto result =
-        RunProgram({"synth", sample + "scene.yaml", "--out", (folder_->path() / "in").string()},
-                   folder_->path());
+        RunProgram({"synth", sample + "scene.yaml", "--out", (folder->path() / "in").string()},
+                   folder->path());
     ASSERT_EQ(result.code, 0) << result.err;
   }
   static void TearDownTestSuite() {
-    delete folder_;
-    folder_ = nullptr;
+    delete folder;
+    folder = nullptr;
   }
-  static std::filesystem::path In(const std::string& name) { return folder_->path() / "in" / name; }
+  static std::filesystem::path In(const std::string& name) { return folder->path() / "in" / name; }
   std::filesystem::path Out(const std::string& name) const { return scratch_.path() / name; }
   test::ProcessResult Run(const std::filesystem::path& file, std::vector<std::string> more = {},
                           const std::string& prefix = "") const {
@@ -57,17 +57,17 @@ class Track : public ::testing::Test {
     const auto at = text.find(from);
     EXPECT_NE(at, std::string::npos) << from << "\n" << text;
     text.replace(at, from.size(), to);
-    const auto path = In(std::string("changed_") +
-                         ::testing::UnitTest::GetInstance()->current_test_info()->name() + ".yaml");
+    auto path = In(std::string("changed_") +
+                   ::testing::UnitTest::GetInstance()->current_test_info()->name() + ".yaml");
     WriteText(path, text);
     return path;
   }
 
-  static test::ScratchFolder* folder_;
+  static test::ScratchFolder* folder;
   test::ScratchFolder scratch_{std::string("track ") +
                                ::testing::UnitTest::GetInstance()->current_test_info()->name()};
 };
-test::ScratchFolder* Track::folder_ = nullptr;
+test::ScratchFolder* Track::folder = nullptr;
 
 TEST_F(Track, FollowsEveryMarkerAndNamesItInSpace) {
   const auto result = Run(In("tracking.yaml"), {"--overlay", Out("seen.mp4")});

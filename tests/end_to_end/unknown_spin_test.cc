@@ -1,6 +1,7 @@
 // A ball of which the centre alone was followed, over two bounces: at the first it slides or grips,
 // and arrives at the second with the spin that the first gave it.
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -10,6 +11,8 @@
 #include <string>
 
 #include "data/files/fit_result.h"
+#include "impact/body/body.h"
+#include "impact/body/event.h"
 #include "impact/law/solve.h"
 #include "tests/support/process.h"
 
@@ -70,7 +73,7 @@ std::filesystem::path DrawThrows(const ScratchFolder& scratch, double theta_dot)
 
 std::filesystem::path WriteBallExperiment(const std::filesystem::path& folder,
                                           const std::string& name, const std::string& release) {
-  const auto path = folder / (name + ".yaml");
+  auto path = folder / (name + ".yaml");
   WriteText(path,
             "schema: impactlab.experiment/1\n"
             "recordings: {files: ball_*.csv, kind: planar_poses, columns: {theta: none}}\n"

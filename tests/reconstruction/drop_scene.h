@@ -102,7 +102,8 @@ inline void CalibrateByBoards(CameraRig* rig, int boards, double sd, std::mt1993
                 k = IntrinsicCount(camera.camera.model);
       const Isometry3d X_CW = camera.X_WC.inverse();
       for (int i = 0; i < 54; ++i) {
-        const Vector3d p_O(0.023 * (i % 9), 0.023 * (i / 9), 0), p_W = X_WO * p_O, p_C = X_CW * p_W;
+        const int column = i % 9, row = i / 9;
+        const Vector3d p_O(0.023 * column, 0.023 * row, 0), p_W = X_WO * p_O, p_C = X_CW * p_W;
         Eigen::Matrix<double, 2, 3> dq_dp;
         Eigen::Matrix<double, 2, Eigen::Dynamic> dq_dk;
         const auto q = Project(camera.camera, p_C, &dq_dp, &dq_dk);
@@ -453,7 +454,7 @@ class Path {
   };
   Part Piece(double t, const Flying& start, double length) const {
     Part part{t, length > 0 ? 1e-3 : -1e-3, {start}};
-    for (double s = 0; s < std::abs(length); s += 1e-3)
+    for (int i = 0; 1e-3 * i < std::abs(length); ++i)
       part.at.push_back(Fly(part.at.back(), drop_.body.inertia_B, drop_.gravity, part.step));
     return part;
   }

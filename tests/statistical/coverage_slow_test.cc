@@ -56,7 +56,7 @@ TEST(Coverage, FrictionNearTheThresholdOfSticking) {
         SynthOptions scene = sample;
         scene.model.mu_k = scene.model.mu_s = mu;
         scene.drops = drops;
-        scene.seed = static_cast<std::uint64_t>(first_seed + k);
+        scene.seed = static_cast<std::uint64_t>(first_seed) + static_cast<std::uint64_t>(k);
         IdentifyOptions identify;
         identify.influence = false;
         const ParameterEstimate found = twin::RunTwin(scene, identify, 0).fit.mu_k;

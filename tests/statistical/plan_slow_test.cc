@@ -64,7 +64,7 @@ TEST(VerdictStudy, TrueLawsAreSeldomDiscrepantAndWrongOnesOften) {
   constexpr int kCampaigns = 150;
   std::map<std::string, int> false_alarms, found;
   for (int k = 0; k < kCampaigns; ++k) {
-    const auto seed = static_cast<std::uint64_t>(4001 + 31 * k);
+    const std::uint64_t seed = 4001 + 31 * static_cast<std::uint64_t>(k);
     for (const auto& [quantity, wrong] : HeldOutVerdicts(RestitutionLaw::kEnergetic, 1e-3, seed))
       false_alarms[quantity] += wrong;
     for (const auto& [quantity, wrong] : HeldOutVerdicts(RestitutionLaw::kNewton, 1e-3, seed))

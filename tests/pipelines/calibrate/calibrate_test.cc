@@ -181,7 +181,7 @@ TEST_F(CalibrateTest, StartsFromACameraOfAnotherRig) {
 }
 
 TEST_F(CalibrateTest, NamesAreReadWithoutTheCamerasOwnPart) {
-  const auto keys = [](std::vector<Path> files) { return pipelines::NameKeys(files); };
+  const auto keys = [](const std::vector<Path>& files) { return pipelines::NameKeys(files); };
   EXPECT_THAT(keys({"left01.jpg", "left02.jpg", "left09.jpg"}), ElementsAre("1", "2", "9"));
   EXPECT_THAT(keys({"left1.jpg", "left10.jpg", "left100.jpg"}), ElementsAre("1", "10", "100"));
   EXPECT_THAT(keys({"a/IMG_120001_left.png", "b/IMG_120002_left.png"}),
@@ -354,6 +354,7 @@ TEST_F(CalibrateTest, FramesAreChosenSharpCalmAndDifferent) {
 TEST_F(CalibrateTest, BlurredFramesLoseTheirPoints) {
   const Board board;
   std::vector<pipelines::FrameCandidate> candidates;
+  candidates.reserve(20);
   for (int k = 0; k < 20; ++k)
     candidates.push_back(Candidate(board, 10 * k, 15.0 * k, 10.0 * k, 20, k % 2 == 0 ? 1.0 : 0.3));
   for (const std::size_t k : pipelines::ChooseFrames(candidates, board, 20))

@@ -131,6 +131,7 @@ TEST(Coefficients, RecordingsAreGroupedByTheirNames) {
   options.groups = {{"first", "drop_?"}, {"none", "nothing*"}, {"tens", "drop_1?"}};
   const std::vector<EventGroup> groups = GroupEvents(events, twin::Square(), options);
   std::vector<std::string> names;
+  names.reserve(groups.size());
   for (const EventGroup& group : groups) names.push_back(group.name);
   EXPECT_THAT(names, ElementsAre("first", "tens", "rest"));
   EXPECT_EQ(groups[0].events.size(), 9U);

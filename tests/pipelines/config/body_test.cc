@@ -15,7 +15,7 @@ using ::testing::HasSubstr;
 
 Body Read(const std::string& keys, bool planar) {
   const YamlNode root = ParseYaml(keys, "body.yaml");
-  const Body body = ParseBody(root, planar);
+  Body body = ParseBody(root, planar);
   root.Finish();
   return body;
 }

@@ -58,7 +58,7 @@ void Visit(Keys& keys, Room& room) {
 
 Room Read(const std::string& text) {
   const YamlNode root = ParseYaml(text, "room.yaml");
-  const Room room = ReadKeys<Room>(root);
+  Room room = ReadKeys<Room>(root);
   root.Finish();
   return room;
 }
@@ -151,7 +151,7 @@ void Visit(Keys& keys, Garden& garden) {
 
 Garden ReadGarden(const std::string& text) {
   const YamlNode root = ParseYaml(text, "garden.yaml");
-  const Garden garden = ReadKeys<Garden>(root);
+  Garden garden = ReadKeys<Garden>(root);
   root.Finish();
   return garden;
 }

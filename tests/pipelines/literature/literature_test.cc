@@ -29,13 +29,13 @@ const std::filesystem::path kPublished =
 class Sun : public ::testing::Test {
  public:
   static void SetUpTestSuite() {
-    all_ = new PublishedTables(LoadPublished(kPublished / "004_sun.yaml"));
+    all = new PublishedTables(LoadPublished(kPublished / "004_sun.yaml"));
   }
-  static void TearDownTestSuite() { delete all_; }
+  static void TearDownTestSuite() { delete all; }
 
  protected:
   static const PublishedTable& Of(const std::string& body) {
-    return all_->tables[body == "rod" ? 0 : 1];
+    return all->tables[body == "rod" ? 0 : 1];
   }
   static const RowAudit& Row(const std::string& body, const std::string& row) {
     return Of(body).audit.rows[Index(row)];
@@ -51,14 +51,14 @@ class Sun : public ::testing::Test {
       if (f.row == row && f.kind == kind) out += f.sentence + "\n";
     return out;
   }
-  static PublishedTables* all_;
+  static PublishedTables* all;
 };
-PublishedTables* Sun::all_ = nullptr;
+PublishedTables* Sun::all = nullptr;
 
 TEST_F(Sun, ReadsEveryColumn) {
-  EXPECT_TRUE(all_->unread.empty());
-  ASSERT_EQ(all_->tables.size(), 2U);
-  for (const PublishedTable& t : all_->tables) EXPECT_EQ(t.table.rows.size(), 6U);
+  EXPECT_TRUE(all->unread.empty());
+  ASSERT_EQ(all->tables.size(), 2U);
+  for (const PublishedTable& t : all->tables) EXPECT_EQ(t.table.rows.size(), 6U);
   const PrintedRow& b = Of("rod").table.rows[1];
   EXPECT_EQ(b.minus.value.z(), -1.72);  // y down of the source is -z of W
   EXPECT_EQ(b.plus.value[4], -15.1);    // about z of the source, y of W
@@ -140,7 +140,7 @@ TEST_F(Sun, OrientationsAreSolvedOrNeededAndNeverCounted) {
     EXPECT_EQ(audit.predictions.size(), 3U);
   }
   const TemporaryFolder folder;
-  WritePublished(folder.path(), *all_);
+  WritePublished(folder.path(), *all);
   CsvOptions options;
   options.is_text = [](std::string_view name) { return name != "error_percent"; };
   options.empty_is_nan = true;
@@ -174,8 +174,8 @@ double LossOfSlip(double p, double mu, double e) {
 
 // Table 2.5: no reading of its attitude gives the shares that are printed as computed.
 TEST_F(Sun, PlanarTable) {
-  ASSERT_EQ(all_->planar.size(), 1U);
-  const PlanarTable& t = all_->planar[0];
+  ASSERT_EQ(all->planar.size(), 1U);
+  const PlanarTable& t = all->planar[0];
   ASSERT_EQ(t.rows.size(), 12U);
   for (const PlanarRow& row : t.rows) {
     if (row.law == "experiment") continue;

@@ -136,7 +136,7 @@ TEST(Configuration, HasAMeaningForEveryKeyOfEveryKindOfExperiment) {
                             }).keys)
     EXPECT_NE(key.meaning, "") << key.key;
   const std::filesystem::path calibration = kExamples / "calibration.yaml";
-  const std::string yaml = ToYaml(LoadCalibration(calibration));
+  std::string yaml = ToYaml(LoadCalibration(calibration));
   for (const UsedKey& key :
        DescribeConfiguration("calibration", yaml, calibration, [&] { return yaml; }).keys)
     EXPECT_NE(key.meaning, "") << key.key;

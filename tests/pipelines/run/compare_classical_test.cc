@@ -172,8 +172,7 @@ TEST(ClassicalComparison, TablesReadBack) {
 TEST(ClassicalComparison, KeysOfTheExperiment) {
   const auto parse = [](const std::string& text) {
     const YamlNode root = ParseYaml(text, "e.yaml");
-    const ComparisonOptions o =
-        pipelines::ReadKeys<ComparisonOptions>(root.MapOrEmpty("classical"));
+    ComparisonOptions o = pipelines::ReadKeys<ComparisonOptions>(root.MapOrEmpty("classical"));
     root.Finish();
     return o;
   };

@@ -90,12 +90,16 @@ PlanarDrop Make(const std::string& name, const Body& body, const Depth& depth, d
     out.plus.v_WB += change.dv_W;
     out.plus.omega_WB += change.domega_W;
     bool clean = true;
-    for (double s = 2e-3; s < 0.045; s += 2e-3)
+    for (int i = 1; i <= 22; ++i) {
+      const double s = 2e-3 * i;
       clean =
           clean && ContactWithPlane(body, Propagate(out.plus, body, flight, s).X_WB, {}).gap > 0;
-    for (double s = 2e-3; s < 0.045; s += 2e-3)
+    }
+    for (int i = 1; i <= 22; ++i) {
+      const double s = -2e-3 * i;
       clean =
-          clean && ContactWithPlane(body, Propagate(out.minus, body, flight, -s).X_WB, {}).gap > 0;
+          clean && ContactWithPlane(body, Propagate(out.minus, body, flight, s).X_WB, {}).gap > 0;
+    }
     if (clean) break;
   }
   out.tracks.recording = name;

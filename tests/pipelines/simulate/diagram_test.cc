@@ -3,6 +3,7 @@
 
 #include "pipelines/simulate/diagram.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -142,8 +143,9 @@ TEST_F(DiagramTest, TheLastOrbitDoublesWhereTheDocumentSeesChaos) {
 
 TEST_F(DiagramTest, ARunThatEndedAnywhereGoesOnToTheSameFiles) {
   for (const std::string follow : {"none", "up", "down"}) {
-    const Diagram diagram = Apexes("from: 3, to: 3.6, count: 5",
-                                   kStarts + "transient: 20\nkeep: 8\nfollow: " + follow + "\n");
+    const Diagram diagram =
+        Apexes("from: 3, to: 3.6, count: 5",
+               fmt::format("{}transient: 20\nkeep: 8\nfollow: {}\n", kStarts, follow));
     const std::string whole = Files(diagram, Run(diagram, "journal_" + follow));
     const std::string journal = ReadFile(folder_ / ("journal_" + follow));
     EXPECT_EQ(std::count(journal.begin(), journal.end(), '\n'), 16);

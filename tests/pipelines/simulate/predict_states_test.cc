@@ -19,7 +19,7 @@ using nlohmann::json;
 using ::testing::HasSubstr;
 
 std::filesystem::path Write(const test::TemporaryFolder& folder, const std::string& text) {
-  const auto path = folder / "states.csv";
+  auto path = folder / "states.csv";
   WriteFile(path, text);
   return path;
 }

@@ -47,7 +47,7 @@ struct Judged {
   }
 };
 Judged Judge(const std::vector<ImpactEvent>& events, const Body& body,
-             std::vector<RestitutionLaw> laws = {RestitutionLaw::kEnergetic}) {
+             const std::vector<RestitutionLaw>& laws = {RestitutionLaw::kEnergetic}) {
   Judged out;
   const IdentifyOptions identify;
   for (const RestitutionLaw law : laws)

@@ -78,6 +78,7 @@ class RepeatabilityDrops {
 
   std::vector<ImpactEvent> Many(const Campaign& c, const Body& body, int n) {
     std::vector<ImpactEvent> events;
+    events.reserve(static_cast<std::size_t>(n));
     for (int i = 0; i < n; ++i) events.push_back(Draw(c, body, i));
     return events;
   }
@@ -238,6 +239,7 @@ TEST(Repeatability, GroupsByLikenessAndByName) {
   RepeatabilityDrops drops(17);
   const Body body = Box(false);
   std::vector<ImpactEvent> events;
+  events.reserve(11);
   for (int i = 0; i < 5; ++i) events.push_back(drops.Draw({}, body, i));
   for (int i = 5; i < 9; ++i) events.push_back(drops.Draw({}, body, i, {-0.5, 0, -3}));
   events.push_back(drops.Draw({}, body, 9, {0, 0, -5}));
@@ -272,7 +274,7 @@ double SdByDifferences(const ImpactEvent& event, const Body& body, double step,
   for (int k = 0; k < kEventDim; ++k) {
     if (event.cov(k, k) == 0) continue;
     const double h = step * std::sqrt(event.cov(k, k));
-    double value[2];
+    double value[2] = {};
     for (const int side : {0, 1}) {
       ImpactEvent moved = event;
       Vector3d* const parts[] = {&moved.v_minus, &moved.omega_minus, &moved.v_plus,
@@ -364,7 +366,7 @@ TEST(SingleImpact, FrictionOnlyWhereTheContactSlidThroughout) {
 TEST(Repeatability, KeysOfTheExperiment) {
   const auto parse = [](const std::string& text) {
     const YamlNode root = ParseYaml(text, "e.yaml");
-    const RepeatOptions o = pipelines::ReadKeys<RepeatOptions>(root.Map("repeats"));
+    RepeatOptions o = pipelines::ReadKeys<RepeatOptions>(root.Map("repeats"));
     root.Finish();
     return o;
   };

@@ -182,9 +182,10 @@ TEST(SynthMotion, ThrownBodiesEndFlatAndNeverEnterTheFloorOrGainEnergy) {
           ASSERT_LT(next, energy + 1e-9) << s.t;
           energy = next;
         }
-        for (double t = 0; t < motion.t_end; t += 3.7e-4)
+        for (int i = 0; 3.7e-4 * i < motion.t_end; ++i)
           deepest = std::min(
-              deepest, ContactWithPlane(body, PoseAt(motion, body, rules.flight, t), Plane{}).gap);
+              deepest,
+              ContactWithPlane(body, PoseAt(motion, body, rules.flight, 3.7e-4 * i), Plane{}).gap);
         EXPECT_GT(deepest, -1e-9);
         EXPECT_NEAR(
             ContactWithPlane(body, PoseAt(motion, body, rules.flight, motion.t_end), Plane{}).gap,
@@ -304,7 +305,8 @@ TEST(SynthMotion, ContactThatLastsTurnsOneFlightSmoothlyIntoTheOther) {
   EXPECT_LT((velocity(strike.t + 1.01e-3) - after).norm(), 0.012);
   EXPECT_LT((velocity(strike.t) - 0.5 * (before + after)).norm(), 0.01 * (after - before).norm());
   double last = -1e9;
-  for (double s = -1e-3; s <= 1e-3; s += 1e-4) {
+  for (int i = -10; i < 10; ++i) {
+    const double s = 1e-4 * i;
     const double share =
         (velocity(strike.t + s) - before).dot(after - before) / (after - before).squaredNorm();
     EXPECT_GT(share, last - 1e-3) << s;

@@ -19,7 +19,7 @@ using ::testing::HasSubstr;
 class TrackConfigTest : public ::testing::Test {
  protected:
   std::filesystem::path Write(const std::string& text) const {
-    const auto path = folder_ / "tracking.yaml";
+    auto path = folder_ / "tracking.yaml";
     std::ofstream(path, std::ios::binary) << text;
     return path;
   }

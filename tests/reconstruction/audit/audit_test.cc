@@ -93,6 +93,7 @@ struct Planted {
 void ExpectNamed(const Scene& scene, std::uint64_t seed, const std::vector<Planted>& planted) {
   const AuditResult result = RunAudit(scene, MakeSet(scene, seed));
   std::vector<std::string> names;
+  names.reserve(planted.size());
   for (const Planted& p : planted) names.push_back(p.parameter);
   EXPECT_THAT(NamedParameters(result), ::testing::UnorderedElementsAreArray(names))
       << Story(result);
@@ -512,6 +513,7 @@ TEST(RestCandidates, AreTheStableFacets) {
   EXPECT_EQ(reconstruction::RestCandidates(MakeBox(Vector3d(1, 0, 3), 1, true)).size(), 4u);
   EXPECT_TRUE(reconstruction::RestCandidates(MakeBall(1, 1)).empty());
   std::vector<Vector3d> cube;
+  cube.reserve(8);
   for (int i = 0; i < 8; ++i)
     cube.push_back(Vector3d(i & 1 ? 1 : -1, i & 2 ? 2 : -2, i & 4 ? 3 : -3));
   const auto facets = reconstruction::RestCandidates(MakePolytope(cube, 1));

@@ -96,8 +96,7 @@ TEST(Rigidity, SoundFlightsAreRigidWithDragSmoothingAndInertiaThatIsOff) {
     const Noise noise = set % 3 == 0 ? Noise{4e-5, 7e-4} : Noise{3e-4, 5e-3};
     std::vector<PoseRecording> recordings;
     for (int i = 0; i < kDrops; ++i) {
-      const Scene& drop =
-          drops[static_cast<std::size_t>((2 * (set % 4) + set % 5 % 2) * kDrops + i)];
+      const Scene& drop = drops[(2 * (set % 4) + set % 5 % 2) * kDrops + i];
       PoseRecording& one =
           recordings.emplace_back(testing::Record(drop, testing::Times(0, 0.8, kRate), noise, rng));
       if (set % 7 >= 5) one = Smoothed(one, set % 7 == 5 ? 5 : 9);

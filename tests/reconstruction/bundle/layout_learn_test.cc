@@ -38,6 +38,7 @@ ImpactBundle Impact(const VectorXd& off, std::mt19937_64& random) {
 
 LearnedLayout Learn(const std::vector<ImpactBundle>& fits) {
   std::vector<const ImpactBundle*> pointers;
+  pointers.reserve(fits.size());
   for (const ImpactBundle& fit : fits) pointers.push_back(&fit);
   return LearnLayout(pointers, {}, std::vector<BodyMarker>(kMarkers),
                      std::vector<BodyMarker>(kMarkers), kPriorSd, 2);
@@ -57,6 +58,7 @@ TEST(LayoutLearn, ErrorsAreThoseThatAreStated) {
   for (int k = 0; k < kRepeats; ++k) {
     const VectorXd off = kPriorSd * Normals(kDim, random);
     std::vector<ImpactBundle> fits;
+    fits.reserve(8);
     for (int i = 0; i < 8; ++i) fits.push_back(Impact(off, random));
     const LearnedLayout layout = Learn(fits);
     EXPECT_EQ(layout.impacts, 8);
@@ -71,6 +73,7 @@ TEST(LayoutLearn, AFitThatWentWrongDoesNotMoveTheOthers) {
   for (int k = 0; k < 20; ++k) {
     const VectorXd off = kPriorSd * Normals(kDim, random);
     std::vector<ImpactBundle> fits;
+    fits.reserve(9);
     for (int i = 0; i < 8; ++i) fits.push_back(Impact(off, random));
     const LearnedLayout right = Learn(fits);
     fits.push_back(Impact(off, random));

@@ -110,7 +110,7 @@ class C3dBuilder {
  private:
   void Entry(const std::string& name, int id, const std::string& body) {
     entries_ += std::string{static_cast<char>(name.size()), static_cast<char>(id)} + name;
-    entries_ += Word(static_cast<long long>(body.size() + 2)) + body;
+    entries_ += Word(static_cast<long long>(body.size()) + 2) + body;
   }
   Machine machine_;
   std::string entries_;

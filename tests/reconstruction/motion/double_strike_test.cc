@@ -48,7 +48,7 @@ Strike DrawDoubleStrike(const Body& body, double rate, double most, std::mt19937
     strike.t = 0.1 + uniform(rng) / rate;
     scene = OneImpact(scene, minus, strike.t);
     bool clean = true;
-    for (double s = 1e-3; s < 0.09; s += 1e-3) clean = clean && scene.GapAt(strike.t - s) > 0;
+    for (int i = 1; i <= 89; ++i) clean = clean && scene.GapAt(strike.t - 1e-3 * i) > 0;
     if (!clean) continue;
     const std::vector<double> more = BounceOn(scene, strike.t + 0.2, 8, 0.5, 0.1);
     if (more.empty() || more.front() - strike.t > most / rate ||

@@ -126,8 +126,9 @@ inline Scene OneImpact(Scene scene, BodyState minus, double t, double e = 0.5, d
 
 // Time after `from` at which the body touches again, to 0.3 ms; `limit` when it does not before.
 inline double NextTouch(const Scene& scene, double from, double limit) {
-  for (double t = from + 5e-4; t < limit; t += 3e-4) {
-    if (scene.GapAt(t) < 0) return t;
+  const double first = from + 5e-4, step = 3e-4;
+  for (int i = 0; first + i * step < limit; ++i) {
+    if (scene.GapAt(first + i * step) < 0) return first + i * step;
   }
   return limit;
 }
@@ -216,7 +217,7 @@ inline RandomImpact DrawImpact(const Body& body, double rate, int least_plus_fra
     draw.plus = draw.scene.pieces[1].state;
     // No other vertex may have touched before, and the next touch ends the recording.
     bool clean = true;
-    for (double s = 1e-3; s < 0.09; s += 1e-3) clean = clean && draw.scene.GapAt(draw.t - s) > 0;
+    for (int i = 1; i <= 89; ++i) clean = clean && draw.scene.GapAt(draw.t - 1e-3 * i) > 0;
     const double end = NextTouch(draw.scene, draw.t, draw.t + 0.12);
     if (!clean || (end - draw.t) * rate < least_plus_frames + 1) continue;
     draw.times = Times(0.015, end - 1e-9, rate);

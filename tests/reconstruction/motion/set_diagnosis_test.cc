@@ -29,9 +29,9 @@ std::vector<PoseRecording> BouncingBalls(const Recorder& recorded, double rate =
   for (int k = 0; k < 6; ++k) {
     PoseRecording& recording = out.emplace_back();
     recording.name = "ball_" + std::to_string(k);
-    double height = 0.4 + 0.05 * k, start = -std::sqrt(2 * height / kGravity);
-    double speed = std::sqrt(2 * kGravity * height), flight = 2 * speed / kGravity;
-    start = -flight / 2;
+    const double height = 0.4 + 0.05 * k;
+    double speed = std::sqrt(2 * kGravity * height), flight = 2 * speed / kGravity,
+           start = -flight / 2;
     for (int i = 0; i < static_cast<int>(rate); ++i) {
       const double t = i / rate;
       while (t - start > flight) {
@@ -54,6 +54,7 @@ std::vector<PoseRecording> BouncingBalls(const Recorder& recorded, double rate =
 SetDiagnosis DiagnosisOf(const std::vector<PoseRecording>& recordings, const Plane& floor = {},
                          const Eigen::Vector3d& gravity = {0, 0, -kGravity}) {
   std::vector<const PoseRecording*> all;
+  all.reserve(recordings.size());
   for (const PoseRecording& one : recordings) all.push_back(&one);
   return DiagnoseSet(all, MakeBall(kBallRadius, 0.03), floor, gravity);
 }
@@ -123,7 +124,9 @@ TEST(SetDiagnosis, CuresIncludeTheCorrectionThatIsDeclaredAlready) {
   const auto balls = BouncingBalls([](Eigen::Vector3d* p, double* t) { *p *= 1000, *t *= 8; });
   std::vector<PoseRecording> corrected;
   std::vector<const PoseRecording*> all;
+  corrected.reserve(balls.size());
   for (const PoseRecording& one : balls) corrected.push_back(Correct(one, known));
+  all.reserve(corrected.size());
   for (const PoseRecording& one : corrected) all.push_back(&one);
   const SetDiagnosis found =
       DiagnoseSet(all, MakeBall(kBallRadius, 0.03), {}, {0, 0, -kGravity}, known);

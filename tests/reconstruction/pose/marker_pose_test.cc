@@ -16,6 +16,7 @@ using Vector6 = Eigen::Matrix<double, 6, 1>;
 
 std::vector<BodyMarker> Points(const std::vector<Vector3d>& p) {
   std::vector<BodyMarker> layout;
+  layout.reserve(p.size());
   for (const Vector3d& x : p) layout.push_back({x, Vector3d::Zero(), 0});
   return layout;
 }

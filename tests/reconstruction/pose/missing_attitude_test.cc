@@ -83,6 +83,7 @@ TEST(MissingAttitude, SpinIsNotCarriedPastWhatWasNotMeasured) {
   const auto open = [&](std::vector<ImpactEvent> events) {
     CarrySpin(events, ball, kBallFloor, kBallGravity, release);
     std::vector<bool> out;
+    out.reserve(events.size());
     for (const ImpactEvent& event : events) out.push_back(event.accepted && SpinIsOpen(event));
     return out;
   };

@@ -30,7 +30,7 @@ class PoseFile : public ::testing::Test {
   void TearDown() override { std::filesystem::remove_all(folder_); }
 
   std::filesystem::path Write(const std::string& text, const std::string& name = "drop_007.csv") {
-    const std::filesystem::path path = folder_ / name;
+    std::filesystem::path path = folder_ / name;
     std::ofstream(path, std::ios::binary) << text;
     return path;
   }

@@ -49,6 +49,7 @@ TEST_F(DoctorCopies, EveryFrameTwiceThreeOrFourTimes) {
   DoctorScene scene;
   for (const int times : {2, 3, 4}) {
     std::vector<int> order;
+    order.reserve(60);
     for (int k = 0; k < 60; ++k) order.push_back(k / times);
     for (const bool predicted : {true, false}) {
       const TimeBaseReport report = Look(WriteScene(Path(predicted ? "a.mp4" : "a.mov"), scene,
@@ -68,6 +69,7 @@ TEST_F(DoctorCopies, EveryFrameTwiceThroughALossyCoder) {
   DoctorScene scene;
   scene.noise = 1;
   std::vector<int> order;
+  order.reserve(60);
   for (int k = 0; k < 60; ++k) order.push_back(k / 2);
   const TimeBaseReport report = Look(WriteScene(Path("a.mp4"), scene, order, test::H264("14")));
   EXPECT_GE(report.duplicated.size(), 12u) << BriefReport(report);

@@ -65,8 +65,9 @@ class KeptFramesTest : public ::testing::Test {
 int GrayAt(const GrayImage& picture, const KeptFrames& kept, std::size_t place,
            const Eigen::Vector2d& in_tile) {
   const auto columns = static_cast<std::size_t>(kept.columns);
-  const double x = static_cast<double>(place % columns) * kept.tile_width + in_tile.x() - 0.5;
-  const double y = static_cast<double>(place / columns) * kept.tile_height + in_tile.y() - 0.5;
+  const std::size_t column = place % columns, row = place / columns;
+  const double x = static_cast<double>(column) * kept.tile_width + in_tile.x() - 0.5;
+  const double y = static_cast<double>(row) * kept.tile_height + in_tile.y() - 0.5;
   return picture.At(static_cast<int>(std::lround(x)), static_cast<int>(std::lround(y)));
 }
 

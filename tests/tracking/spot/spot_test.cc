@@ -232,9 +232,12 @@ TEST(Spot, PortableCodeGivesTheSame) {
   std::uniform_real_distribution<double> unit(0, 1);
   for (const bool dark : {false, true}) {
     std::vector<Disc> discs;
-    for (int i = 0; i < 12; ++i)
+    discs.reserve(12);
+    for (int i = 0; i < 12; ++i) {
+      const int row = i / 4;
       discs.push_back(
-          {{30 + 50.0 * (i % 4) + 9 * unit(rng), 30 + 50.0 * (i / 4)}, 2 + 9 * unit(rng), 100});
+          {{30 + 50.0 * (i % 4) + 9 * unit(rng), 30 + 50.0 * row}, 2 + 9 * unit(rng), 100});
+    }
     GrayImage image = test::Expose(Draw(233, 171, 50, discs), 233, 171, 8, rng);
     if (dark) image = Inverted(image);
     SpotOptions options;
@@ -249,6 +252,7 @@ TEST(Spot, PortableCodeGivesTheSame) {
 TEST(Spot, TakesNoMemoryOnceWarm) {
   std::mt19937_64 rng(15);
   std::vector<GrayImage> frames;
+  frames.reserve(6);
   for (int i = 0; i < 6; ++i) {
     frames.push_back(
         test::Expose(Draw(200, 150, 30, {{{40.0 + i, 50}, 4, 150}, {{120, 70.0 + 2 * i}, 6, 150}}),
@@ -306,7 +310,7 @@ TEST(Spot, WindowsGiveWhatTheFrameGives) {
 
 TEST(Spot, Flags) {
   std::mt19937_64 rng(17);
-  const auto one = [&](std::vector<Disc> discs, double background = 30) {
+  const auto one = [&](const std::vector<Disc>& discs, double background = 30) {
     return Spots(test::Expose(Draw(120, 100, background, discs), 120, 100, 2, rng));
   };
   auto spots = one({{{60.3, 50.1}, 6, 150}});

@@ -52,6 +52,7 @@ inline BrightnessSeries Simulate(const FlashCamera& camera, const std::vector<Fl
 
 inline std::vector<Instant> Given(const std::vector<double>& t, double sd = 1e-3) {
   std::vector<Instant> list;
+  list.reserve(t.size());
   for (const double x : t) list.push_back({x, sd, "given"});
   return list;
 }

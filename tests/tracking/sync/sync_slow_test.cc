@@ -96,9 +96,11 @@ TEST(Synchronise, CovarianceHolds) {
     a.noise = b.noise = 4;
     b.shift = normal(rng), b.clock_rate = 1 + 50e-6 * normal(rng);
     std::vector<Light> lights;
-    for (double t = 0.3 + std::max(0.0, b.shift); t < std::min(1.9, 2.2 + b.shift);
-         t += 0.12 + 0.2 * uniform(rng))
+    double t = 0.3 + std::max(0.0, b.shift);
+    while (t < std::min(1.9, 2.2 + b.shift)) {
       lights.push_back({t, t + 0.06});
+      t += 0.12 + 0.2 * uniform(rng);
+    }
     if (lights.size() < 2) continue;
     const CameraClock clock =
         Synchronise(FindFlashes(Simulate(a, lights, rng)), FindFlashes(Simulate(b, lights, rng)));

@@ -30,8 +30,9 @@ void Draw(int frames, const std::filesystem::path& file) {
     GrayImage image{kWidth, kHeight,
                     std::vector<std::uint8_t>(static_cast<std::size_t>(kWidth) * kHeight, 20)};
     for (int m = 0; m < 40; ++m) {
-      const double x = 25 + 38 * (m % 8) + 12 * std::sin(k * 0.01),
-                   y = 25 + 45 * (m / 8) + 10 * std::sin(k * 0.013);
+      const int column = m % 8, row = m / 8;
+      const double x = 25 + 38 * column + 12 * std::sin(k * 0.01),
+                   y = 25 + 45 * row + 10 * std::sin(k * 0.013);
       for (int v = static_cast<int>(y) - 5; v <= static_cast<int>(y) + 5; ++v)
         for (int u = static_cast<int>(x) - 5; u <= static_cast<int>(x) + 5; ++u)
           image.At(u, v) = static_cast<std::uint8_t>(

@@ -39,7 +39,7 @@ class CameraTrackTest : public ::testing::Test {
   // Grey levels run from `ground` by the amplitude of the discs.
   std::filesystem::path Draw(double ground, double amplitude, const std::string& name = "clip.mp4",
                              const VideoWriterOptions& video = {}) const {
-    const auto path = folder_ / name;
+    auto path = folder_ / name;
     VideoWriter writer(path, kWidth, kHeight, video);
     std::mt19937_64 rng(7);
     for (int k = 0; k < kFrames; ++k) {

@@ -106,6 +106,7 @@ inline Drop MakeDrop(const DropOptions& options, std::mt19937_64& rng) {
   const double end = next;
   const int n = static_cast<int>(options.layout.size());
   std::vector<Eigen::Vector2d> clutter;
+  clutter.reserve(static_cast<std::size_t>(options.clutter));
   for (int k = 0; k < options.clutter; ++k)
     clutter.emplace_back(1280 * uniform(rng), 720 * uniform(rng));
   struct Hidden {

@@ -136,7 +136,6 @@ TEST(Kalman, ConsistentOnItsOwnModel) {
   double nis = 0, filtered_nees = 0, smoothed_nees = 0, velocity_nees = 0;
   int count = 0;
   for (int run = 0; run < kRuns; ++run) {
-    TrackerOptions options;
     Matrix6 cov = Matrix6::Zero();
     cov.diagonal() << 1e-2, 1e-2, 1e6, 1e6, 1e8, 1e8;
     MarkerState state;

@@ -79,6 +79,7 @@ TEST(LabelTracks, ManyMarkersWithoutTryingAllOrders) {
   std::mt19937_64 rng(42);
   std::uniform_real_distribution<double> uniform(-0.1, 0.1);
   std::vector<Eigen::Vector3d> layout;
+  layout.reserve(12);
   for (int i = 0; i < 12; ++i) layout.emplace_back(uniform(rng), uniform(rng), 0);
   std::vector<int> order(layout.size());
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = static_cast<int>(i);
@@ -135,6 +136,7 @@ TEST(LabelTracks, WithoutLayoutFromTheLeft) {
   const auto tracks = Filmed(kRod, {2, 0, 1}, rng);
   const auto result = LabelTracks(tracks, Names(3), {}, {});
   std::vector<std::pair<double, int>> order;
+  order.reserve(3);
   for (int k = 0; k < 3; ++k) order.emplace_back(tracks[k].steps[20].state(0), k);
   std::sort(order.begin(), order.end());
   for (int i = 0; i < 3; ++i) EXPECT_EQ(result.label[order[i].second], i);
@@ -182,6 +184,7 @@ TEST(LayoutFault, HostileT34SymmetricLayoutsAreRefused) {
   const std::vector<Eigen::Vector3d> even_rod{{-0.09, 0, 0}, {0, 0, 0}, {0.09, 0, 0}};
   const std::vector<Eigen::Vector3d> nearly_even{{-0.09, 0, 0}, {0.0002, 0, 0}, {0.09, 0, 0}};
   std::vector<Eigen::Vector3d> cube;
+  cube.reserve(8);
   for (int i = 0; i < 8; ++i)
     cube.emplace_back(i & 1 ? 0.03 : -0.03, i & 2 ? 0.03 : -0.03, i & 4 ? 0.03 : -0.03);
   for (const auto& layout : {square, rectangle, isosceles, even_rod, nearly_even, cube}) {
@@ -234,9 +237,11 @@ TEST(LayoutFault, TheAdviceWorks) {
 
 TEST(LayoutFault, ManySymmetricMarkersInReasonableTime) {
   std::vector<Eigen::Vector3d> ring;
+  ring.reserve(24);
   for (int i = 0; i < 24; ++i)
     ring.emplace_back(0.1 * std::cos(2 * M_PI * i / 24), 0.1 * std::sin(2 * M_PI * i / 24), 0);
   std::vector<std::string> names;
+  names.reserve(24);
   for (int i = 0; i < 24; ++i) names.push_back(std::to_string(i));
   const auto start = std::chrono::steady_clock::now();
   EXPECT_THAT(LayoutFault(names, ring, 2e-4), HasSubstr("can be exchanged"));

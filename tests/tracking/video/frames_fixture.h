@@ -57,6 +57,7 @@ inline std::vector<std::int64_t> JitteredStamps(int n, std::int64_t step, std::i
                                                 unsigned seed) {
   std::mt19937_64 rng(seed);
   std::vector<std::int64_t> stamps;
+  stamps.reserve(static_cast<std::size_t>(n));
   for (int k = 0; k < n; ++k)
     stamps.push_back((stamps.empty() ? first : stamps.back()) + step / 2 +
                      static_cast<std::int64_t>(rng() % step));

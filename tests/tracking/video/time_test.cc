@@ -1,5 +1,6 @@
 // Times, fields, levels and colour of videos.
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -89,6 +90,7 @@ TEST_F(VideoTimeTest, ConstantRatesAreExact) {
         const AVRational unit =
             container == "mkv" ? AVRational{1, 1000} : AVRational{rate.den, rate.num};
         std::vector<std::int64_t> stamps;
+        stamps.reserve(40);
         for (int k = 0; k < 40; ++k)
           stamps.push_back(container == "mkv" ? std::llround(1000.0 * k * rate.den / rate.num) : k);
         if (container == "mkv" && rate.num >= 1000 * rate.den) continue;
@@ -332,7 +334,7 @@ TEST_F(VideoTimeTest, HostileT31LevelsOfDeepSequences) {
     FrameSource source;
     source.rate = 1000;
     for (int k = 0; k < 3; ++k) {
-      source.images.push_back(Path(encoder + std::to_string(k) + "." + encoder));
+      source.images.push_back(Path(fmt::format("{}{}.{}", encoder, k, encoder)));
       const bool big = encoder == "png";
       WriteText(source.images.back(),
                 EncodePicture({.encoder = encoder,
@@ -613,7 +615,8 @@ TEST_F(VideoTimeTest, ColourIsClosenessWhateverTheBrightness) {
   }
   WriteClip(Path("gray.mov"), {.stamps = {0}}, FillNumber);
   EXPECT_THAT(TimeMessageOf(Path("gray.mov"), orange), HasSubstr("is gray"));
-  EXPECT_THAT(TimeMessageOf(Path("rgb.mov"), {.color = Rgb{100, 100, 100}}), HasSubstr("no colour"));
+  EXPECT_THAT(TimeMessageOf(Path("rgb.mov"), {.color = Rgb{100, 100, 100}}),
+              HasSubstr("no colour"));
   EXPECT_THAT(TimeMessageOf(Path("rgb.mov"), {.color = Rgb{300, 0, 0}}), HasSubstr("0 to 255"));
   EXPECT_THAT(TimeMessageOf(Path("left.mkv"), {.black_level = 5, .color = Rgb{250, 120, 20}}),
               HasSubstr("levels"));

@@ -107,7 +107,8 @@ TEST_F(VideoWriterTest, LosslessFilesGiveBackEveryPixelAndEveryMicrosecond) {
         EXPECT_EQ(clip.info.width, width);
         EXPECT_EQ(clip.info.height, height);
         for (std::size_t k = 0; k < kUneven.size(); ++k) {
-          EXPECT_EQ(clip.images[k].pixels, WriterNoise(width, height, static_cast<unsigned>(k)).pixels)
+          EXPECT_EQ(clip.images[k].pixels,
+                    WriterNoise(width, height, static_cast<unsigned>(k)).pixels)
               << k;
           EXPECT_NEAR(clip.t[k], kUneven[k], 1e-9) << k;
         }
@@ -124,6 +125,7 @@ TEST_F(VideoWriterTest, BFramesKeepOrderAndStamps) {
       std::mt19937_64 rng(7);
       std::vector<double> stamps;
       double t = 0.5;
+      stamps.reserve(60);
       for (int k = 0; k < 60; ++k)
         stamps.push_back(std::round(1e6 * (t += std::uniform_real_distribution(0.002, 0.03)(rng))) /
                          1e6);
