@@ -73,7 +73,7 @@ struct RestitutionEnd<RestitutionLaw::kPoisson> {
   }
   template <class T>
   static T ToEnd(const NormalPath<T>& path, const T& k_n, T& vn_end) {
-    const T p = Target(path) - path.J;
+    T p = Target(path) - path.J;
     vn_end = path.vn + k_n * p;
     return p;
   }
@@ -102,7 +102,7 @@ struct RestitutionEnd<RestitutionLaw::kEnergetic> {
   template <class T>
   static T ToEnd(const NormalPath<T>& path, const T& k_n, T& vn_end) {
     using std::sqrt;
-    const T never(std::numeric_limits<double>::infinity());
+    T never(std::numeric_limits<double>::infinity());
     if (Value(path.vn) == 0) {
       // The start of restitution: linear in e, so that derivatives stay finite at e = 0.
       if (!(Value(k_n) > 0)) return never;
