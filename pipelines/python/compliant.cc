@@ -20,6 +20,7 @@ constexpr const char* kFirstOrder = "hunt_crossley_first_order";
 
 std::vector<std::string> CompliantNames() {
   std::vector<std::string> names;
+  names.reserve(std::size(kCompliantLaws) + 2);
   for (const CompliantLawInfo& law : kCompliantLaws) names.emplace_back(law.word);
   names.emplace_back(kPrinted);
   names.emplace_back(kFirstOrder);

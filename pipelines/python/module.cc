@@ -3,6 +3,8 @@
 #include <pybind11/stl.h>
 #include <pybind11/stl/filesystem.h>
 
+#include <utility>
+
 #include "data/base/error.h"
 #include "data/cache/provenance.h"
 #include "pipelines/cli/commands.h"
@@ -134,7 +136,7 @@ PYBIND11_MODULE(_impactlab, module) {
                       "A data file cannot be read as what it claims to be.");
   py::register_exception_translator([](std::exception_ptr error) {
     try {
-      if (error) std::rethrow_exception(error);
+      if (error) std::rethrow_exception(std::move(error));
     } catch (const OutputError& fault) {
       PyErr_SetString(PyExc_OSError, fault.what());
     } catch (const Interrupted& fault) {

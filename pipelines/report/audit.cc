@@ -42,7 +42,7 @@ std::string FindingsHtml(const ReportContext& context) {
     for (const Finding& finding : context.run.audit.findings)
       if (finding.named == named) findings.push_back(&finding);
   const bool open = context.run.verdict.verdict == "does_not_close";
-  const std::string verdict =
+  std::string verdict =
       context.run.verdict.reason.empty()
           ? std::string()
           : fmt::format("<p><b>Verdict</b>: {}.{}</p>\n", Typographic(context.run.verdict.reason),

@@ -312,6 +312,7 @@ Section DiagnosticsSection(const ReportContext& context) {
 
 std::vector<std::string> LawOwners() {
   std::vector<std::string> owners;
+  owners.reserve(std::size(kRestitutionLaws));
   for (const RestitutionLawInfo& law : kRestitutionLaws) owners.push_back(LawOwner(law.law));
   return owners;
 }

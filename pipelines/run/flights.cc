@@ -35,6 +35,7 @@ void Blame(FlightReport* report) {
   const std::vector<const FlightCheck*>* most = nullptr;
   for (const auto& [name, checks] : by_name)
     if (most == nullptr || checks.size() > most->size()) most = &checks;
+  if (most == nullptr) return;
   const FlightCheck& loudest = **std::max_element(
       most->begin(), most->end(),
       [](const auto* a, const auto* b) { return a->chi_square < b->chi_square; });

@@ -151,6 +151,7 @@ std::vector<PoseRecording> RecordedPoses(const MarkerRecordings& markers, Analys
   if (!IsIdentity(analysis.correction))
     poses = PosesOfAll(WithLayout(markers, analysis.layout), analysis.drops, context);
   std::vector<PoseRecording> out;
+  out.reserve(poses.size());
   for (TimedPoses& one : poses) out.push_back(std::move(one.poses.recording));
   return out;
 }
