@@ -109,6 +109,7 @@ void NameCases(std::span<const ImpactEvent> events, const FitResult& fit, const 
                      : fmt::format("mu is bounded below only, at {:.3g}", mu.lower95))});
     } else if (ends.slide == ends.n) {
       std::vector<std::string> symbols;
+      symbols.reserve(std::size(kRestitutionLaws));
       for (const RestitutionLawInfo& law : kRestitutionLaws) symbols.emplace_back(law.symbol);
       findings.push_back(
           {"everything_slides",

@@ -32,6 +32,7 @@ struct Paired {
 };
 Paired Test(const std::map<std::string, double>& by_recording) {
   std::vector<double> d;
+  d.reserve(by_recording.size());
   for (const auto& [name, value] : by_recording) d.push_back(value);
   const double m = static_cast<double>(d.size());
   Paired out;

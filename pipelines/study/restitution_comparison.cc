@@ -66,6 +66,7 @@ double StopShare(const ImpactOutcome& outcome) {
 RestitutionDifference MeanOf(const std::map<std::string, std::vector<double>>& by_recording,
                              double slope_sd) {
   std::vector<double> d;
+  d.reserve(by_recording.size());
   for (const auto& [name, values] : by_recording) d.push_back(Mean(values));
   RestitutionDifference out;
   out.value = Mean(d);
