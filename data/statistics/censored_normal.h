@@ -7,8 +7,8 @@
 // share p of the members reaches its strength; demands below are spread evenly over [0, m]:
 //   f(x) = p phi((x - m) / t) / t + (1 - p) / m Phi((m - x) / t),   t^2 = s^2 + sd_i^2.
 // The strength of the members seen highest is above the mean, so that the highest value is no bound
-// of the mean. The likelihood is multiplied by s, without which a scatter of zero at one value is
-// the likeliest (Chung, Rabe-Hesketh, Dorie, Gelman and Liu, Psychometrika 78 (2013) 685).
+// of the mean. The likelihood is multiplied by s / m, without which a scatter of zero at one value
+// is the likeliest (Chung, Rabe-Hesketh, Dorie, Gelman and Liu, Psychometrika 78 (2013) 685).
 
 #include <vector>
 

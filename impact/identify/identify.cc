@@ -94,11 +94,15 @@ void NotIdentifiable(ParameterEstimate& p, const std::string& reason, double upp
   p.reason = reason;
 }
 
+std::ptrdiff_t OpenSpins(const std::vector<PreparedEvent>& events) {
+  return std::count_if(events.begin(), events.end(),
+                       [](const PreparedEvent& event) { return event.spin_open; });
+}
+
 // Why friction has no upper bound where spins before impacts were not measured; empty where they
 // were.
 std::string WhySpinLeavesOpen(const std::vector<PreparedEvent>& events, double lower) {
-  const auto open = std::count_if(events.begin(), events.end(),
-                                  [](const PreparedEvent& event) { return event.spin_open; });
+  const std::ptrdiff_t open = OpenSpins(events);
   if (open == 0) return "";
   const std::string which =
       fmt::format("the spin before {} of {} impacts was not measured nor declared closely: ", open,
@@ -131,11 +135,9 @@ void JudgeFriction(Profile& profile, const impact::ProfileInterval& interval, co
       interval.upper_open || at_infinity < (sliding < 2 ? kAlone : kClearly) * threshold;
   if (open) mu.upper95 = kInfinity;
   mu.identifiable = !open;
-  const auto unmeasured = std::count_if(events.begin(), events.end(),
-                                        [](const PreparedEvent& event) { return event.spin_open; });
   // Where nobody saw which impacts slide no scatter of friction was told, and the profile ends near
   // the highest ratio of all impacts.
-  if (open && 2 * unmeasured > std::ssize(events))
+  if (open && 2 * OpenSpins(events) > std::ssize(events))
     mu.lower95 = std::min(mu.lower95, impact::FrictionAtLeast(events));
   const std::string spin = WhySpinLeavesOpen(events, mu.lower95);
   if (open && !spin.empty()) {
