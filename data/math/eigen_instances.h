@@ -9,7 +9,10 @@
 
 #include <Eigen/Dense>
 
-// Lists of instances; KIND is `extern` here and empty in the source that compiles the list.
+// Lists of instances; KIND is `extern` here and empty in the source that compiles the list. Neither
+// it nor a size of a type may stand in parentheses there.
+
+// NOLINTBEGIN(bugprone-macro-parentheses)
 
 // Kernels of products and triangular solves of doubles.
 #define IMPACTLAB_EIGEN_KERNELS(kind)                                                             \
@@ -165,6 +168,8 @@ using DynamicProduct = generic_product_impl<Left, Right, DenseShape, DenseShape,
   template <>                                                                 \
   template <>                                                                 \
   void DynamicProduct<L, R>::subTo<MatrixXd>(MatrixXd&, const L&, const R&);
+
+// NOLINTEND(bugprone-macro-parentheses)
 
 namespace Eigen {
 namespace internal {
