@@ -208,6 +208,7 @@ void ReadMovingBodies(const YamlNode& root, const YamlNode& every, Scenario& out
   }
   const std::vector<JointEntry> joint_entries = ReadJoints(root, entries, planar);
   std::vector<SystemJoint> joints;
+  joints.reserve(joint_entries.size());
   for (const JointEntry& entry : joint_entries) joints.push_back(entry.joint);
   std::vector<MovingPlane> planes;
   keys.List("planes", planes, "that bodies may touch. Default: none", Style::kLines,

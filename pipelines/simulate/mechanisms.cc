@@ -180,6 +180,7 @@ void ReadCradle(Keys& keys, double gravity, const ContactProperties& properties,
   }
   out.poses = [pivots, n](const MechanismState& state) {
     std::vector<Isometry3d> poses;
+    poses.reserve(static_cast<std::size_t>(n));
     for (int k = 0; k < n; ++k)
       poses.push_back(Hanging({pivots[static_cast<std::size_t>(k)], 0, 0}, state.q[k]));
     return poses;

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <numeric>
 
 #include "data/files/text.h"
 #include "pipelines/page/assets.h"
@@ -136,8 +137,8 @@ Figure Coordinates(const Scenario& scenario, const SimulatedMotion& motion) {
   figure.selectors = {"Quantity"};
   const Mechanism& m = scenario.mechanism;
   // The height is what one looks for first.
-  std::vector<int> order;
-  for (int i = 0; i < m.n_q; ++i) order.push_back(i);
+  std::vector<int> order(static_cast<std::size_t>(m.n_q));
+  std::iota(order.begin(), order.end(), 0);
   std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
     const auto height = [&](int i) {
       return m.q_names[static_cast<std::size_t>(i)].find("z_m") != std::string::npos;

@@ -38,6 +38,7 @@ struct Pair {
 // `between`: one body, which then meets the ground, or a body and another or the ground.
 Pair ReadPair(const YamlNode& node, const std::vector<BodyEntry>& bodies, const char* meaning) {
   std::vector<std::string> names;
+  names.reserve(bodies.size());
   for (const BodyEntry& b : bodies) names.push_back(b.body.body.name);
   const std::string allowed =
       fmt::format("one or two of {}, the second may be {}", JoinNames(names), kGroundName);
@@ -332,6 +333,7 @@ void ReadBodySystem(const YamlNode& root, const YamlNode& every, SystemToPredict
   }
   const std::vector<JointEntry> joints = ReadJoints(root, entries, planar);
   std::vector<SystemJoint> builder_joints;
+  builder_joints.reserve(joints.size());
   for (const JointEntry& entry : joints) builder_joints.push_back(entry.joint);
   root.Explain("contacts", "where bodies touch");
   const std::vector<YamlNode> contact_nodes = root.List("contacts");

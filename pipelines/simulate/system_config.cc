@@ -225,6 +225,7 @@ void ReadMatrices(Keys& keys, SystemToPredict& out) {
   system.joints = joint.empty() ? MatrixXd(0, n) : ToMatrix(joint);
   system.contacts.resize(static_cast<std::size_t>(m));
   std::vector<std::string> names;
+  names.reserve(static_cast<std::size_t>(n));
   for (int i = 0; i < n; ++i) names.push_back(fmt::format("u{}", i + 1));
   keys.Texts("names", names, "of the velocities. Default: u1, u2, ...");
   keys.Check(static_cast<int>(names.size()) == n, "names", fmt::format("{} names", names.size()),

@@ -341,8 +341,10 @@ FirstContact FindContact(const FloorContacts& contacts, const Body& body,
       first.point = i;
   }
   if (first.point >= 0) return first;
-  for (double a = 0; a < t_max; a += step) {
-    const double b = std::min(a + step, t_max);
+  double b = 0;
+  while (b < t_max) {
+    const double a = b;
+    b = std::min(a + step, t_max);
     sample(b, gap_b, rate_b);
     for (int i = 0; i < n; ++i) {
       const auto gap = [&](double t) { return contacts.Gap(i, at(t).X_WB); };

@@ -130,10 +130,11 @@ std::string TrackingYaml(const VideoScene& scene) {
   for (int drop = 1; drop <= scene.motion.drops; ++drop) {
     std::string files, stamps;
     for (std::size_t c = 0; c < n; ++c) {
-      const std::string start = (c == 0 ? "" : ", ") + YamlQuote(scene.rig.cameras[c].name) + ": ",
+      const std::string camera = YamlQuote(scene.rig.cameras[c].name),
                         file = FileName(scene, drop, c);
-      files += start + YamlQuote(file);
-      stamps += start + YamlQuote(file + "/stamps.csv");
+      const char* comma = c == 0 ? "" : ", ";
+      files += fmt::format("{}{}: {}", comma, camera, YamlQuote(file));
+      stamps += fmt::format("{}{}: {}", comma, camera, YamlQuote(file + "/stamps.csv"));
     }
     out += fmt::format("  - {{name: {}, files: {{{}}}{}}}\n", DropName(drop), files,
                        scene.images ? ", stamps: {" + stamps + "}" : "");
@@ -337,6 +338,9 @@ void WriteFootage(const std::filesystem::path& folder, const VideoScene& scene,
   });
 }
 
+// That a file can be written there; what stands there stays.
+void CheckWritable(const std::filesystem::path& path) { const AtomicFile discarded(path); }
+
 }  // namespace
 
 long long SynthesiseVideo(const std::filesystem::path& folder, const VideoScene& scene,
@@ -347,8 +351,8 @@ long long SynthesiseVideo(const std::filesystem::path& folder, const VideoScene&
   // recordings are written when those are complete, and those of an earlier run are removed before
   // recordings change, so that an interrupted run is not taken for a complete one. The rig may be
   // the user's own.
-  AtomicFile(folder / "rig.yaml");
-  for (const char* name : kDescribing) AtomicFile(folder / name);
+  CheckWritable(folder / "rig.yaml");
+  for (const char* name : kDescribing) CheckWritable(folder / name);
   for (const char* name : kDescribing) RemoveOutput(folder / name);
   const std::size_t n_cameras = scene.rig.cameras.size(),
                     n_drops = static_cast<std::size_t>(scene.motion.drops);

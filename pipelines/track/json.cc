@@ -155,10 +155,9 @@ std::string BriefReport(const TrackRun& run) {
                      "camera", "frames", "rate [Hz]", "markers", "measured", "predicted", "flagged",
                      "sd [px]", "NIS/2");
   constexpr std::size_t kRows = 40;
-  std::size_t rows = 0, failed = 0, refused = 0;
+  std::size_t rows = 0, failed = 0;
   for (const RecordingSummary& r : run.recordings) {
     failed += !r.failure.empty();
-    refused += r.identity_tried && !r.identity_usable;
     if (!r.failure.empty()) {
       if (rows++ < kRows) out += fmt::format("{:<20} {}\n", Cut(r.name, 20), r.failure);
       continue;

@@ -61,6 +61,7 @@ bool AreThere(const Pictures& pictures, StageCache* cache) {
 
 std::vector<SecondLook> LooksAt(const std::vector<FrameSource>& sources) {
   std::vector<SecondLook> looks;
+  looks.reserve(sources.size());
   for (const FrameSource& source : sources) looks.emplace_back(source);
   return looks;
 }

@@ -31,6 +31,7 @@ void RefindMarkers(const TrackConfig& plan, const std::vector<CameraTrackResult>
                    RecordingTracks* out) {
   constexpr int kRounds = 2;  // what is found improves the pose
   std::vector<std::vector<long long>> frames;
+  frames.reserve(cameras.size());
   for (const CameraTrackResult& camera : cameras) frames.push_back(camera.index);
   long long n = 0;
   std::set<std::tuple<int, int, long long>> searched;

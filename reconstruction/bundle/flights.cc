@@ -113,7 +113,7 @@ double BriefFlights::Cost(const std::vector<const Image*>& images, const BriefFl
       return kNoCost;
     const double square = row.r.squaredNorm() / (kRobust * kRobust);
     sum += kRobust * kRobust * std::log1p(square);
-    if (!H) continue;
+    if (H == nullptr || g == nullptr) continue;
     const double weight = 1 / (1 + square);
     Eigen::Matrix<double, 2, 12> J;
     J << row.by_state.leftCols<6>(), row.by_state.middleCols<6>(kDropPlus);
@@ -124,7 +124,7 @@ double BriefFlights::Cost(const std::vector<const Image*>& images, const BriefFl
     const Vector3d& a = problem_.axis_B;
     const double sd = problem_.spin_sd[0], spin = a.dot(flight.omega_B) / sd;
     sum += spin * spin;
-    if (H) {
+    if (H != nullptr && g != nullptr) {
       H->block<3, 3>(3, 3) += kHeld * a * a.transpose();
       H->block<3, 3>(9, 9) += a * a.transpose() / (sd * sd);
       g->segment<3>(9) += a * spin / sd;

@@ -32,6 +32,7 @@ class Absence {
     for (const RigCamera& one : rig_.cameras) {
       if (one.name == tracks_.cameras[static_cast<std::size_t>(camera)]) lens = &one.camera;
     }
+    if (lens == nullptr) return;
     for (const long long frame : frames) {
       for (int l = 0; l < poses_.labels(); ++l) {
         if (poses_.Named(camera, l).contains(frame)) continue;

@@ -17,6 +17,7 @@ int IndexOf(const YamlNode& node, const std::string& key, const std::string& nam
 template <typename Part>
 std::vector<std::string> NamesOf(const std::vector<Part>& parts) {
   std::vector<std::string> names;
+  names.reserve(parts.size());
   for (const Part& part : parts) names.push_back(part.name);
   return names;
 }
