@@ -117,22 +117,22 @@ std::string WhySpinLeavesOpen(const std::vector<PreparedEvent>& events, double l
 void JudgeFriction(Profile& profile, const impact::ProfileInterval& interval, const FitPoint& best,
                    double threshold, const std::vector<PreparedEvent>& events,
                    ParameterEstimate& mu) {
-  const auto sticks = [](int digit) { return digit == 1 || digit == 3 || digit == 5; };
   mu.lower95 = interval.lower_open ? 0 : interval.lower;
   mu.upper95 = interval.upper;
   // A verdict of "identifiable" asks for clearly more than the interval does: where every event
   // truly sticks, the lowest of many kinks in the profile falls below its plateau by more than a
   // chi-square of one degree of freedom would.
   constexpr double kClearly = 2.2;
-  // Where one impact alone slides at the optimum, and it may do so only to explain what it happens
-  // to differ by: the scatter of all others shrinks with it, so that the plateau lies higher than
-  // one event's own misfit. True sliding lifts it beyond this.
+  // Where one or two impacts alone slide at the optimum, they may do so only to explain what they
+  // happen to differ by: the scatter of all others shrinks with them, so that the plateau lies
+  // higher than their own misfit. True sliding lifts it beyond this.
   constexpr double kAlone = 10;
+  constexpr int kFew = 3;
   const auto sliding = std::count_if(best.at.begin(), best.at.end(),
-                                     [&](const impact::EventAt& at) { return !sticks(at.digit); });
+                                     [](const impact::EventAt& at) { return !impact::Sticks(at); });
   const double at_infinity = profile(impact::kMuMax);
   const bool open =
-      interval.upper_open || at_infinity < (sliding < 2 ? kAlone : kClearly) * threshold;
+      interval.upper_open || at_infinity < (sliding < kFew ? kAlone : kClearly) * threshold;
   if (open) mu.upper95 = kInfinity;
   mu.identifiable = !open;
   // Where nobody saw which impacts slide no scatter of friction was told, and the profile ends near
@@ -149,9 +149,11 @@ void JudgeFriction(Profile& profile, const impact::ProfileInterval& interval, co
                     "that every mu_k agrees with the data",
                     kInfinity);
   } else if (open) {
-    mu.reason = std::string(sliding == 0   ? "every event sticks"
-                            : sliding == 1 ? "one impact alone slides, by little"
-                                           : "almost every event sticks") +
+    mu.reason = (sliding == 0     ? "every event sticks"
+                 : sliding < kFew ? fmt::format("{} of {} impacts slide{}, too few to tell how "
+                                                "friction scatters",
+                                                sliding, events.size(), sliding == 1 ? "s" : "")
+                                  : "almost every event sticks") +
                 ": mu_k is bounded below only";
     mu.value = mu.sd = kNaN;
   } else if (interval.lower_open) {

@@ -273,7 +273,7 @@ double FitCouple(std::vector<PreparedEvent>& events, const IdentifyOptions& opti
   return VarianceCost(data, shape, log_s.data(), nullptr, nullptr);
 }
 
-int ScatterGroups(int n) { return n < 8 ? 1 : 4; }
+int ScatterGroups(int n) { return n < kLeastForComponents ? 1 : 4; }
 
 Optimum FitBest(const FitTask& task, const ImpactModel& start, bool scan) {
   std::vector<FitPoint> starts{

@@ -442,8 +442,9 @@ MixedInformation InformationAt(const MixedTask& task, const MixedPoint& point) {
     model_dof[k] = 1 / (between * between / dof +
                         (1 - between) * (1 - between) / std::max(1.0, n - info.parameters));
   }
-  const ClusterCovariance found = CovarianceOfClusters(
-      minimum.A, informed, clusters, by_model, grouped ? 1.0 : lin.scatter_share, model_dof);
+  const ClusterCovariance found = CovarianceOfClusters(minimum.A, informed, clusters, by_model,
+                                                       grouped ? 1.0 : lin.scatter_share, model_dof,
+                                                       Eigen::VectorXd::Constant(p, kLeastDof));
   for (Eigen::Index a = 0; a < p; ++a) {
     const auto k = rows[static_cast<std::size_t>(a)];
     info.dof[k] = found.dof[a];

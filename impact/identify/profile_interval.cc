@@ -2,10 +2,12 @@
 
 #include <Eigen/Dense>
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <random>
 
 #include "data/statistics/statistics.h"
+#include "data/statistics/unknown_scatter.h"
 
 namespace impactlab::impact {
 namespace {
@@ -35,8 +37,73 @@ double& Coordinate(FitPoint& point, int parameter) {
   return parameter == 0 ? point.mu : parameter == 1 ? point.e : point.e_t;
 }
 
+// Share of the variance that is measurement noise, not quite zero.
+double NoiseShare(const Information& information) {
+  constexpr double kLeast = 1e-9;
+  return std::max(kLeast, 1 - information.scatter_share);
+}
+
 // Components that carry information: where none depends on friction the normal one alone.
 Eigen::Index Spoken(const PreparedEvent& event) { return event.no_demand ? 1 : event.dim; }
+
+// What components of one kind of all events tell of the coefficients, and of the scatter: whitened
+// residuals, in units of the covariances of the fit.
+struct ComponentShare {
+  Eigen::MatrixXd curvature;
+  double count = 0, square = 0;  // of residuals
+};
+
+// Covariance of the coefficients of few events, for which one scatter was fitted. Nobody knows how
+// much alike the components scatter, so that each part of a variance has the size and the degrees
+// of freedom of its own residuals (Satterthwaite, Biometrics Bulletin 2 (1946) 110).
+struct ModelVariance {
+  Eigen::MatrixXd covariance;
+  Eigen::VectorXd dof;
+};
+
+// Normal components, tangential ones of impacts that slide and of others: friction varies from
+// impact to impact, which only those that slide show.
+std::array<ComponentShare, 3> ComponentsOf(const FitTask& task, const FitPoint& point,
+                                           double slope) {
+  const Eigen::Index p = task.free_e_t ? 3 : 2;
+  std::array<ComponentShare, 3> components;
+  for (ComponentShare& component : components) component.curvature = Eigen::MatrixXd::Zero(p, p);
+  for (std::size_t i = 0; i < point.at.size(); ++i) {
+    const EventAt& at = point.at[i];
+    const Eigen::LLT<Mat> llt(point.S[i]);
+    const Vec r = llt.matrixL().solve(at.r);
+    const Mat G = llt.matrixL().solve(Slopes(task, at));
+    const double weight = task.shape(r.squaredNorm())[1], m = task.multiplicity[i];
+    const std::size_t tangential = Sticks(at) ? 2 : 1;
+    for (Eigen::Index k = r.size() - Spoken((*task.events)[i]); k < r.size(); ++k) {
+      ComponentShare& component = components[k + 1 == r.size() ? 0 : tangential];
+      component.curvature += m * slope * G.row(k).transpose() * G.row(k);
+      component.count += m;
+      component.square += m * weight * weight / slope * r[k] * r[k];
+    }
+  }
+  return components;
+}
+
+ModelVariance VarianceByComponents(const Eigen::MatrixXd& inverse,
+                                   const std::array<ComponentShare, 3>& components,
+                                   double pooled_dof) {
+  constexpr double kLeastDof = 0.3;
+  const Eigen::Index p = inverse.rows();
+  ModelVariance out{Eigen::MatrixXd::Zero(p, p), Eigen::VectorXd::Constant(p, pooled_dof)};
+  Eigen::VectorXd sum = Eigen::VectorXd::Zero(p);
+  for (const ComponentShare& component : components) {
+    if (component.count == 0) continue;
+    const double leverage = (inverse * component.curvature).trace();
+    const double dof = std::max(kLeastDof, component.count - leverage);
+    const Eigen::MatrixXd part = component.square / dof * inverse * component.curvature * inverse;
+    out.covariance += part;
+    sum += part.diagonal().cwiseAbs2() / dof;
+  }
+  for (Eigen::Index k = 0; k < p; ++k)
+    if (sum[k] > 0) out.dof[k] = out.covariance(k, k) * out.covariance(k, k) / sum[k];
+  return out;
+}
 
 }  // namespace
 
@@ -58,7 +125,8 @@ ClusterCovariance CovarianceOfClusters(const Eigen::MatrixXd& curvature,
                                        const std::vector<bool>& informed,
                                        const std::vector<ClusterShare>& clusters,
                                        const Eigen::MatrixXd& by_model, double scatter_share,
-                                       const Eigen::VectorXd& model_dof, double least_dof) {
+                                       const Eigen::VectorXd& model_dof,
+                                       const Eigen::VectorXd& least_dof) {
   const Eigen::Index p = curvature.rows();
   const Eigen::MatrixXd inverse = InverseWhere(curvature, informed);
   Eigen::MatrixXd jackknife = Eigen::MatrixXd::Zero(p, p);
@@ -90,7 +158,7 @@ ClusterCovariance CovarianceOfClusters(const Eigen::MatrixXd& curvature,
     // residuals.
     const double correlated =
         (part + rest) / (part / std::sqrt(dof) + rest / std::sqrt(model_dof[k]));
-    out.dof[k] = std::max(least_dof, correlated * correlated);
+    out.dof[k] = std::max(least_dof[k], correlated * correlated);
   }
   const Eigen::VectorXd root = weight.cwiseSqrt(), other = (1 - weight.array()).sqrt();
   out.covariance = root.asDiagonal() * jackknife * root.asDiagonal();
@@ -153,13 +221,19 @@ Information InformationAt(const FitTask& task, const FitPoint& point) {
   // How far residuals differ from what the likelihood allows is a matter of the scatter; the noise
   // is as large as it is known to be.
   const double ratio = 1 + info.scatter_share * (square / slope - 1);
-  const Eigen::MatrixXd by_model = ratio * InverseWhere(info.curvature, informed);
+  const Eigen::MatrixXd inverse = InverseWhere(info.curvature, informed);
+  ModelVariance model{ratio * inverse, Eigen::VectorXd::Constant(p, model_dof)};
+  const bool few = together && task.fit_discrepancy && n > 1;
+  if (few) model = VarianceByComponents(inverse, ComponentsOf(task, point, slope), model_dof);
   const ClusterCovariance found =
-      CovarianceOfClusters(info.curvature, informed, clusters, by_model, info.scatter_share,
-                           Eigen::VectorXd::Constant(p, model_dof), std::min(kLeastDof, model_dof));
+      CovarianceOfClusters(info.curvature, informed, clusters, model.covariance, info.scatter_share,
+                           model.dof, Eigen::VectorXd(model.dof.cwiseMin(kLeastDof)));
   info.covariance = found.covariance;
   info.variance_ratio.assign(found.variance_ratio.begin(), found.variance_ratio.end());
   info.dof.assign(found.dof.begin(), found.dof.end());
+  if (few)
+    for (Eigen::Index k = 0; k < p; ++k)
+      info.square.push_back(info.dof[k] * info.variance_ratio[k] / NoiseShare(info));
   return info;
 }
 
@@ -200,10 +274,16 @@ double IntervalQuantile(const Information& information, int k, double quantile) 
 }
 
 double IntervalThreshold(const Information& information, int k, double quantile) {
-  const double share = ScatterWeight(information);
+  const double share = ScatterWeight(information), n = information.residuals;
+  if (!information.square.empty()) {
+    const double width =
+        QuantileWithUnknownScatter(quantile, information.square[k], information.dof[k]);
+    const double square = width * width * NoiseShare(information);
+    return (1 - share) * square + share * n * std::log1p(square / n);
+  }
   const double t = IntervalQuantile(information, k, quantile);
   const double square = t * t * information.variance_ratio[k];
-  const double n = information.residuals, dof = n - information.fitted;
+  const double dof = n - information.fitted;
   if (dof < 1) return square;
   // The scatter is fitted anew along a profile, which therefore grows like a logarithm: exactly so
   // for normal residuals of one variance.

@@ -69,6 +69,8 @@ struct EventAt {
   int digit = 0;  // case of the predicted outcome
   bool ok = false;
 };
+// Whether the contact ends sticking: no slip at the end tells the size of friction.
+inline bool Sticks(const EventAt& at) { return at.digit == 1 || at.digit == 3 || at.digit == 5; }
 enum class Need { kResidual, kDerivative, kNoise };
 EventAt EvaluateEvent(const PreparedEvent& event, const ImpactModel& model, Need need);
 

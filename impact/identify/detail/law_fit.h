@@ -19,9 +19,9 @@ namespace impactlab::impact {
 
 inline constexpr double kMuMax = 20;            // friction above which nothing is tried
 inline constexpr double kSmallFriction = 0.05;  // friction below it scatters as if it were as large
-// Fewer events tell no tails: one of them met exactly makes heavy tails likelier whatever the
-// others do.
-inline constexpr int kLeastForTails = 6;
+// Fewer events tell no scatter of each component, and no tails: one event met exactly makes heavy
+// tails likelier whatever the others do, and so do components that scatter differently.
+inline constexpr int kLeastForComponents = 8, kLeastForTails = kLeastForComponents;
 // Levels of the first scan and of the search for further valleys. Mode boundaries lie close
 // together at small friction.
 inline const std::vector<double> kMuLevels{0,   0.03, 0.07, 0.12, 0.19, 0.28,

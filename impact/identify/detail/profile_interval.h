@@ -38,7 +38,7 @@ ClusterCovariance CovarianceOfClusters(const Eigen::MatrixXd& curvature,
                                        const std::vector<ClusterShare>& clusters,
                                        const Eigen::MatrixXd& by_model, double scatter_share,
                                        const Eigen::VectorXd& model_dof,
-                                       double least_dof = kLeastDof);
+                                       const Eigen::VectorXd& least_dof);
 
 // Share of an event's variance that is scatter.
 double ScatterShare(const PreparedEvent& event, const EventAt& at, const Mat& S);
@@ -61,6 +61,9 @@ struct Information {
   double residuals = 1, fitted = 1;
   // share of the variance that is scatter, not measurement noise
   double scatter_share = 0;
+  // of few events only: the squares behind each variance, in units of what the noise gives (see
+  // QuantileWithUnknownScatter)
+  std::vector<double> square{};
 };
 Information InformationAt(const FitTask& task, const FitPoint& point);
 

@@ -119,39 +119,64 @@ TEST(IdentifyVerdictRates, StickingIsSeldomCalledIdentifiable) {
   EXPECT_GE(holds, BinomialBand(kExperiments, 0.975, 0.001).lower);
 }
 
-// Few events: their scatter is told by the same few residuals as the coefficients. Of two in a
-// plane an interval is a matter of how much the normal and the tangent scatter alike, which nobody
-// knows.
-TEST(CoverageOfFewEvents, HoldsTheTruth) {
-  constexpr int kExperiments = 200, kTests = 10;
+// Few events: their scatter is told by the same few residuals as the coefficients, and nobody knows
+// how much alike the normal and the tangent scatter, nor whether they scatter at all.
+struct FewCase {
+  const char* name;
+  bool oblique;
+  double sd_t, sd_n, sd_mu, sd_e;
+  double noise;  // of the measurement, relative to that of the twin
+};
+
+class CoverageOfFewEvents : public ::testing::TestWithParam<FewCase> {};
+
+TEST_P(CoverageOfFewEvents, HoldsTheTruth) {
+  constexpr int kExperiments = 100, kTests = 7 * 4 * 3;
   const double level = PerTestLevel(0.001, kTests);
-  for (const bool normal : {false, true}) {
-    const Body body = normal ? MakeBall(0.03, 0.1, true) : twin::Square();
-    twin::Options options;
-    options.sd_t = options.sd_c = 0.02;
-    options.sd_n = 0.03;
-    if (normal) options.speed_t = options.spin = 0;
-    for (const int n : {2, 3, 4, 6, 12}) {
-      options.n = n;
-      int e_holds = 0, mu_holds = 0;
-      for (int k = 0; k < kExperiments; ++k) {
-        std::mt19937_64 random(static_cast<std::uint64_t>(100 * k + n));
-        const LawFit fit =
-            Identify(twin::Experiment(body, options, random), body, {}, {.influence = false});
-        const ParameterEstimate &mu = fit.mu_k, &e = fit.e;
-        e_holds += e.lower95 <= options.e && options.e <= e.upper95;
-        mu_holds += mu.lower95 <= options.mu && options.mu <= mu.upper95;
-      }
-      const double nominal = n == 2 ? 0.9 : 0.95;
-      EXPECT_GE(e_holds, BinomialBand(kExperiments, nominal, level).lower)
-          << n << (normal ? " normal" : " oblique");
-      EXPECT_GE(mu_holds, BinomialBand(kExperiments, nominal, level).lower)
-          << n << (normal ? " normal" : " oblique");
-      fmt::print("{} {}: e {}, mu {} of {}\n", normal ? "normal" : "oblique", n, e_holds, mu_holds,
-                 kExperiments);
+  const FewCase& c = GetParam();
+  const Body body = c.oblique ? twin::Square() : MakeBall(0.03, 0.1, true);
+  twin::Options options;
+  options.sd_t = c.sd_t;
+  options.sd_n = c.sd_n;
+  options.sd_c = std::max(c.sd_t, 0.01);
+  options.sd_mu = c.sd_mu;
+  options.sd_e = c.sd_e;
+  options.sd_v *= c.noise;
+  options.sd_omega *= c.noise;
+  options.sd_r *= c.noise;
+  if (!c.oblique) options.speed_t = options.spin = 0;
+  for (const int n : {2, 3, 4, 7}) {
+    options.n = n;
+    int e_holds = 0, mu_holds = 0, open = 0;
+    for (int k = 0; k < kExperiments; ++k) {
+      std::mt19937_64 random(static_cast<std::uint64_t>(100 * k + n));
+      const LawFit fit =
+          Identify(twin::Experiment(body, options, random), body, {}, {.influence = false});
+      const ParameterEstimate &mu = fit.mu_k, &e = fit.e;
+      e_holds += e.lower95 <= options.e && options.e <= e.upper95;
+      mu_holds += mu.lower95 <= options.mu && options.mu <= mu.upper95;
+      open += !e.identifiable;
     }
+    // Scatter of about three times the noise is the hardest to tell: intervals hold in 93 %.
+    EXPECT_GE(e_holds, BinomialBand(kExperiments, 0.93, level).lower) << n;
+    EXPECT_GE(mu_holds, BinomialBand(kExperiments, 0.93, level).lower) << n;
+    // "Every coefficient agrees" is a true answer of two impacts, not of more.
+    EXPECT_LE(open, n == 2 ? kExperiments / 2 : kExperiments / 20) << n;
+    fmt::print("{} {}: e {}, mu {} of {}; open {}\n", c.name, n, e_holds, mu_holds, kExperiments,
+               open);
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(Twins, CoverageOfFewEvents,
+                         ::testing::Values(FewCase{"normal", false, 0.02, 0.03, 0, 0, 1},
+                                           FewCase{"alike", true, 0.03, 0.03, 0, 0, 1},
+                                           FewCase{"tangent", true, 0.05, 0.005, 0, 0, 1},
+                                           FewCase{"normal_more", true, 0.005, 0.05, 0, 0, 1},
+                                           FewCase{"coefficients", true, 0.002, 0.002, 0.02, 0.03,
+                                                   1},
+                                           FewCase{"near_noise", true, 0.003, 0.003, 0, 0, 1},
+                                           FewCase{"noise", true, 0, 0, 0, 0, 10}),
+                         [](const auto& info) { return std::string(info.param.name); });
 
 }  // namespace
 }  // namespace impactlab
