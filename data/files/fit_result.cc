@@ -232,6 +232,8 @@ Json FromLaw(const LawFit& fit) {
   json["discrepancy"] = {{"sd_tangential", fit.discrepancy.sd_tangential},
                          {"sd_normal", fit.discrepancy.sd_normal},
                          {"sd_couple", fit.discrepancy.sd_couple}};
+  if (fit.discrepancy.sd_couple_normal)
+    json["discrepancy"]["sd_couple_normal"] = *fit.discrepancy.sd_couple_normal;
   json["likelihood"] = fit.likelihood;
   json["loglik"] = fit.loglik;
   json["dof"] = fit.dof;
@@ -281,6 +283,8 @@ LawFit ToLaw(const Place& place) {
   fit.discrepancy.sd_tangential = discrepancy["sd_tangential"].Number(kNan);
   fit.discrepancy.sd_normal = discrepancy["sd_normal"].Number(kNan);
   fit.discrepancy.sd_couple = discrepancy["sd_couple"].Number(kNan);
+  if (discrepancy.Has("sd_couple_normal"))
+    fit.discrepancy.sd_couple_normal = discrepancy["sd_couple_normal"].Number(kNan);
   fit.likelihood = place["likelihood"].Text();
   fit.loglik = place["loglik"].Number(kNan);
   fit.dof = place["dof"].Integer();
@@ -358,9 +362,13 @@ std::string FitResult::BriefReport() const {
       out += parameter.reason.empty() ? "\n" : fmt::format(" ({})\n", parameter.reason);
     }
     out += fmt::format(
-        "  scatter beyond noise: tangential {:.2g}, normal {:.2g}, couple {:.2g} (relative to the "
+        "  scatter beyond noise: tangential {:.2g}, normal {:.2g}, couple {:.2g}{} (relative to "
+        "the "
         "normal momentum)\n",
-        fit.discrepancy.sd_tangential, fit.discrepancy.sd_normal, fit.discrepancy.sd_couple);
+        fit.discrepancy.sd_tangential, fit.discrepancy.sd_normal, fit.discrepancy.sd_couple,
+        fit.discrepancy.sd_couple_normal
+            ? fmt::format(", about the normal {:.2g}", *fit.discrepancy.sd_couple_normal)
+            : "");
     if (fit.n_starts_agreeing < fit.n_starts) {
       out += fmt::format("  only {} of {} starts reached this optimum\n", fit.n_starts_agreeing,
                          fit.n_starts);

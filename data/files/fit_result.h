@@ -31,6 +31,9 @@ struct Discrepancy {
   // impulsive couple about the contact point, relative to m_eff |v_n-| times the radius of gyration
   // [1]
   double sd_couple = 0;
+  // of its part about the normal, where that is told apart (in space): no lever of the normal
+  // impulse adds to it
+  std::optional<double> sd_couple_normal{};
 };
 
 struct EventInfluence {

@@ -262,7 +262,7 @@ double PredictiveDensity(const MixedTask& task, const MixedPoint& point,
   data.multiplicity = {1.0};
   data.r = {at.r};
   data.N = {at.N};
-  data.E = {ScatterShapes(task.base, event, at, c.mu, c.e, point.log_s, data.n_groups, c.e_t)};
+  data.E = {ScatterShapes(task.base, event, at, c.mu, c.e, data.n_groups, c.e_t)};
   // Beyond a third of its size no coefficient's uncertainty is linear.
   impact::MixedMatrix local = info.local[g];
   for (int k = 0; k < impact::kMixedDim; ++k) {

@@ -44,48 +44,6 @@ const char* LikelihoodName(Likelihood likelihood) {
   return "";
 }
 
-// Standard deviation of the ordinary scatter of one component: squares beyond the 99 % point of the
-// normal count as that point, so that an outlying event does not inflate it, while no likelihood's
-// own idea of its tails enters.
-double OrdinaryScatter(const std::vector<double>& r, const std::vector<double>& noise) {
-  // chi-square(1) 99 % point; mean of min(chi-square(1), cap)
-  constexpr double kCap = 6.6349, kMean = 0.9230;
-  const auto excess = [&](double variance) {
-    double sum = 0;
-    for (std::size_t i = 0; i < r.size(); ++i)
-      sum += std::min(r[i] * r[i] / std::max(noise[i] + variance, 1e-300), kCap);
-    return sum / r.size() - kMean;
-  };
-  double low = 0, high = 1e-18;
-  if (r.empty() || excess(1e-18) <= 0) return 0;
-  while (excess(high) > 0 && high < 1e6) high *= 16;
-  for (int i = 0; i < 80; ++i) (excess(0.5 * (low + high)) > 0 ? low : high) = 0.5 * (low + high);
-  return std::sqrt(high);
-}
-
-Discrepancy ScatterOf(const std::vector<PreparedEvent>& events, const FitPoint& best) {
-  std::vector<double> r_t, N_t, r_n, N_n, r_c, N_c;
-  for (std::size_t i = 0; i < events.size(); ++i) {
-    const impact::EventAt& at = best.at[i];
-    const int last = events[i].dim - 1;
-    for (int k = 0; k < last && !events[i].no_demand; ++k) {
-      r_t.push_back(at.r[k]);
-      N_t.push_back(at.N(k, k));
-    }
-    r_n.push_back(at.r[last]);
-    N_n.push_back(at.N(last, last));
-    for (int k = 0; k < events[i].dim_c; ++k) {
-      r_c.push_back(events[i].z_c[k]);
-      N_c.push_back(events[i].N_cc(k, k));
-    }
-  }
-  const double n = static_cast<double>(events.size());
-  // one coefficient takes its share of each residual
-  const double correction = std::sqrt(n / std::max(1.0, n - 1));
-  return {correction * OrdinaryScatter(r_t, N_t), correction * OrdinaryScatter(r_n, N_n),
-          OrdinaryScatter(r_c, N_c)};
-}
-
 void NotIdentifiable(ParameterEstimate& p, const std::string& reason, double upper) {
   p.value = p.sd = kNaN;
   p.lower95 = 0;
@@ -180,9 +138,6 @@ void SetIntervals(FitTask task, FitPoint& best, LawFit& fit) {
   levels.push_back(impact::kMuMax);
   constexpr int kAttempts = 4;
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
-    // One step for the whole profile: where each point has its own, a kink within one step and
-    // beyond the next lets it jump.
-    task.friction_step = best.friction_step;
     const Information info = InformationAt(task, best);
     const double mu_threshold = impact::IntervalThreshold(info, 0),
                  e_threshold = impact::IntervalThreshold(info, 1);
@@ -296,8 +251,7 @@ std::unique_ptr<LikelihoodFit> PrepareFit(std::vector<PreparedEvent> prepared, R
   auto attempt = std::make_unique<LikelihoodFit>();
   attempt->prepared = std::move(prepared);
   const int n = static_cast<int>(attempt->prepared.size());
-  double s_c = 0;
-  attempt->couple_cost = FitCouple(attempt->prepared, options, s_c);
+  attempt->couple_cost = FitCouple(attempt->prepared, options);
   attempt->task.emplace(
       FitTask{.events = &attempt->prepared,
               .multiplicity = std::vector<double>(static_cast<std::size_t>(n), 1.0),
@@ -549,10 +503,11 @@ LawFit Identify(std::span<const ImpactEvent> events, const Body& body, ImpactMod
   fit.covariance_noise_only = NoiseOnlyCovariance(task, best);
   if (n < 2 && options.fit_discrepancy) ForgetIntervals(fit);
   SetDeviations(info, options.intervals, fit);
-  if (options.fit_discrepancy && n > 1) fit.discrepancy = ScatterOf(prepared, best);
+  if (options.fit_discrepancy && n > 1) fit.discrepancy = impact::ScatterOf(prepared, best);
   fit.loglik = -(best.cost + attempt->couple_cost);
-  fit.dof = n * (prepared.front().dim + prepared.front().dim_c) - (fit.e_t ? 3 : 2) -
-            (task.fit_discrepancy ? (task.n_groups + 1) : 0);
+  fit.dof =
+      n * (prepared.front().dim + prepared.front().dim_c) - (fit.e_t ? 3 : 2) -
+      (task.fit_discrepancy ? task.n_groups + impact::CoupleGroups(prepared.front().dim_c, n) : 0);
   if (options.influence) AddInfluence(task, best, info, fit);
   if (options.bootstrap > 1) {
     fit.sd_bootstrap = impact::BootstrapOverRecordings(task, best, options.bootstrap, options.seed,

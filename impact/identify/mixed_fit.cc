@@ -177,7 +177,7 @@ void SetScatter(const MixedTask& task, double parameters, MixedPoint& point) {
     data.r.push_back(scale * point.at[i].r);
     data.N.push_back(point.at[i].N);
     data.E.push_back(ScatterShapes(task.base, (*task.base.events)[i], point.at[i], c.mu, c.e,
-                                   point.log_s, data.n_groups, c.e_t));
+                                   data.n_groups, c.e_t));
     sum_mu += c.mu;
   }
   data.most = MostScatter(sum_mu / static_cast<double>(point.at.size()));

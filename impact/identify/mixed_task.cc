@@ -37,8 +37,7 @@ Material PrepareGroups(std::span<const EventGroup> groups, const IdentifyOptions
   }
   if (material.events.empty()) return material;
   material.log_reference = Mean(material.log_speed);
-  double s_c = 0;
-  material.couple_cost = FitCouple(material.events, options, s_c);
+  material.couple_cost = FitCouple(material.events, options);
   return material;
 }
 

@@ -36,8 +36,7 @@ bool Optimise(EventsOfBody set, const ImpactModel& start, const IdentifyOptions&
   round->prepared = impact::PrepareEvents(round->set.events, round->set.body);
   const int n = static_cast<int>(round->prepared.size());
   if (n < kLeastEvents) return false;
-  double s_c = 0;
-  impact::FitCouple(round->prepared, options, s_c);
+  impact::FitCouple(round->prepared, options);
   round->task.emplace(FitTask{.events = &round->prepared,
                               .multiplicity = std::vector<double>(static_cast<std::size_t>(n), 1.0),
                               .law = start.law,

@@ -39,6 +39,13 @@ std::string ParameterTable(const ReportContext& context) {
   return table.Html();
 }
 
+// Scatter of the couple, apart about the normal where it is told.
+std::string Couple(const Discrepancy& scatter) {
+  const std::string text = Percent(scatter.sd_couple);
+  if (!scatter.sd_couple_normal) return text;
+  return fmt::format("{} (normal {})", text, Percent(*scatter.sd_couple_normal));
+}
+
 std::string FittedLawTable(const ReportContext& context) {
   double best = -std::numeric_limits<double>::infinity();
   for (const LawFit& fit : context.best.fit.fits)
@@ -49,7 +56,7 @@ std::string FittedLawTable(const ReportContext& context) {
   for (const LawFit* one : FitsInOrder(context)) {
     const LawFit& fit = *one;
     table.Row({LawTitle(fit.law), Percent(fit.discrepancy.sd_tangential),
-               Percent(fit.discrepancy.sd_normal), Percent(fit.discrepancy.sd_couple),
+               Percent(fit.discrepancy.sd_normal), Couple(fit.discrepancy),
                Escape(fit.likelihood == "student_t"  ? "Student\u2011t"
                       : fit.likelihood == "gaussian" ? "normal"
                                                      : fit.likelihood),

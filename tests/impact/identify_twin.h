@@ -22,6 +22,7 @@ struct Options {
   double sd_mu = 0, sd_e = 0;  // scatter of the coefficients themselves
   // scatter of the impulse wrench relative to p and p k
   double sd_t = 0, sd_n = 0, sd_c = 0;
+  double about_normal = 1;  // scatter of the couple about the normal, relative to sd_c
   // share of events whose scatter is larger by the scale
   double wild_share = 0, wild_scale = 10;
   double sd_v = 5e-4, sd_omega = 0.02, sd_r = 5e-5;  // measurement noise
@@ -111,7 +112,8 @@ inline ImpactEvent RandomEvent(const Body& body, const Options& options, std::mt
   const double k =
       std::sqrt((body.planar ? body.inertia_B(1, 1) : body.inertia_B.trace() / 3) / body.mass);
   const Eigen::Vector3d couple =
-      wild * p * k * options.sd_c * Eigen::Vector3d(Normal(random), Normal(random), Normal(random));
+      wild * p * k * options.sd_c *
+      Eigen::Vector3d(Normal(random), Normal(random), options.about_normal * Normal(random));
   if (body.planar) {
     event.omega_plus.y() += couple.y() / body.inertia_B(1, 1);
   } else {

@@ -37,9 +37,6 @@ struct FitTask {
   bool fit_discrepancy = true;
   // that the scatter of each group may be, besides MostScatter
   std::array<double, kMaxGroups> most{1e3, 1e3, 1e3, 1e3};
-  // of the response to varied friction; 0: as large as the scatter of friction that a fit is
-  // started with
-  double friction_step = 0;
   // 1: one scatter for all components; 2: s_t, s_n; 3: and s_mu; 4: and s_e
   int n_groups = 4;
   Shape shape;
@@ -50,25 +47,25 @@ struct FitPoint {
   double e_t = 0;             // tangential restitution
   std::vector<double> log_s;  // of each group
   double cost = 0;            // half of -2 log L of the impulses given the couples
-  double friction_step = 0;   // that its scatter shapes were found with
   std::vector<EventAt> at;
   std::vector<Mat> S;  // total covariance of each event
   bool ok = false;
 };
 
 ImpactModel ModelAt(const FitTask& task, double mu, double e, double e_t = 0);
-// Fits the scatter s_c of the couples, which no coefficient explains, and sets what the impulses
-// need of it. Returns half of -2 log L.
-double FitCouple(std::vector<PreparedEvent>& events, const IdentifyOptions& options, double& s_c);
+// Fits the scatter s_c of the couples, which no coefficient explains, in space apart about the
+// tangents and about the normal, and sets what the impulses need of it. Returns half of -2 log L.
+double FitCouple(std::vector<PreparedEvent>& events, const IdentifyOptions& options);
+// Scatter of ordinary events at an optimum; wild ones are bounded.
+Discrepancy ScatterOf(const std::vector<PreparedEvent>& events, const FitPoint& best);
 // How much of the scatter's shape so many events can tell apart. A scatter of its own for each
 // component of few events ends at zero where the coefficients meet that component all but exactly.
 int ScatterGroups(int n);
-// Step of friction over which the response to its scatter is taken at `mu`.
-double FrictionStep(const FitTask& task, double mu, const std::vector<double>& log_s);
+// The same of the couple, which has `dim_c` components.
+int CoupleGroups(int dim_c, int n);
 // Shapes C_i of the scatter of one event, of each group.
 std::array<Mat, kMaxGroups> ScatterShapes(const FitTask& task, const PreparedEvent& event,
-                                          const EventAt& at, double mu, double e,
-                                          const std::vector<double>& log_s, int n_groups,
+                                          const EventAt& at, double mu, double e, int n_groups,
                                           double e_t = 0);
 // The most that each group's scatter may be where friction is `mu`.
 std::array<double, kMaxGroups> MostScatter(double mu);

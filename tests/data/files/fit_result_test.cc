@@ -55,7 +55,7 @@ FitResult Example() {
   fit.mu_k = mu, fit.e = e;
   fit.covariance = Eigen::Matrix2d{{kNan, 0.1}, {0.1, 1e-4}};
   fit.covariance_noise_only = Eigen::Matrix2d{{1e-6, 0}, {0, 1e-6}};
-  fit.discrepancy = {0.05, 0.03, 0.01};
+  fit.discrepancy = {0.05, 0.03, 0.01, 0.002};
   fit.likelihood = "student_t";
   fit.loglik = -123.456;
   fit.dof = 22;
@@ -113,6 +113,7 @@ TEST(FitResult, RoundTripsThroughJson) {
     EXPECT_EQ(a.discrepancy.sd_tangential, b.discrepancy.sd_tangential);
     EXPECT_EQ(a.discrepancy.sd_normal, b.discrepancy.sd_normal);
     EXPECT_EQ(a.discrepancy.sd_couple, b.discrepancy.sd_couple);
+    EXPECT_EQ(a.discrepancy.sd_couple_normal, b.discrepancy.sd_couple_normal);
     EXPECT_EQ(a.likelihood, b.likelihood);
     EXPECT_EQ(a.loglik, b.loglik);
     EXPECT_EQ(a.dof, b.dof);

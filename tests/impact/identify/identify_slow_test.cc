@@ -119,6 +119,32 @@ TEST(IdentifyVerdictRates, StickingIsSeldomCalledIdentifiable) {
   EXPECT_GE(holds, BinomialBand(kExperiments, 0.975, 0.001).lower);
 }
 
+// Friction scatters by an eighth of itself, and many impacts stick that would slide where it is
+// low: the more of them, the more the interval of mu rests on how that is taken.
+TEST(CoverageWhereFrictionScatters, HoldsTheTruthOfManyImpacts) {
+  constexpr int kExperiments = 100;
+  twin::Options options;
+  options.n = 80;
+  options.mu = 0.4;
+  options.sd_mu = 0.05;
+  options.sd_t = options.sd_n = 0.01;
+  options.sd_c = 0.02;
+  options.sd_e = 0.03;
+  int mu_holds = 0, e_holds = 0;
+  for (int k = 0; k < kExperiments; ++k) {
+    std::mt19937_64 random(static_cast<std::uint64_t>(20261201 + k));
+    const Body body = twin::Square();
+    const LawFit fit =
+        Identify(twin::Experiment(body, options, random), body, {}, {.influence = false});
+    mu_holds += fit.mu_k.lower95 <= options.mu && options.mu <= fit.mu_k.upper95;
+    e_holds += fit.e.lower95 <= options.e && options.e <= fit.e.upper95;
+  }
+  const double level = PerTestLevel(0.001, 2);
+  EXPECT_GE(mu_holds, BinomialBand(kExperiments, 0.94, level).lower);
+  EXPECT_GE(e_holds, BinomialBand(kExperiments, 0.95, level).lower);
+  fmt::print("mu {}, e {} of {}\n", mu_holds, e_holds, kExperiments);
+}
+
 // Few events: their scatter is told by the same few residuals as the coefficients, and nobody knows
 // how much alike the normal and the tangent scatter, nor whether they scatter at all.
 struct FewCase {

@@ -85,6 +85,37 @@ TEST(Identify, ScatterAndNoiseAreToldApart) {
   EXPECT_EQ(fit.dof, 200 * 3 - 2 - 5);
 }
 
+// About the normal no lever of the normal impulse adds to the couple: predictions of the spin about
+// it must not take over the scatter about the tangents.
+TEST(Identify, CouplesScatterApartAboutTheNormal) {
+  std::mt19937_64 random(24);
+  twin::Options options;
+  options.n = 100;
+  options.sd_t = options.sd_n = 0.005;
+  options.sd_c = 0.1;
+  options.about_normal = 0.1;
+  options.mu = 0.1;
+  const Body body = MakeBox({0.1, 0.08, 0.06}, 0.5);
+  const std::vector<ImpactEvent> events = twin::Experiment(body, options, random);
+  const LawFit fit = Identify(events, body, {}, {.influence = false});
+  EXPECT_NEAR(fit.discrepancy.sd_couple, 0.1, 0.012);
+  ASSERT_TRUE(fit.discrepancy.sd_couple_normal);
+  EXPECT_NEAR(*fit.discrepancy.sd_couple_normal, 0.01, 0.002);
+  EXPECT_EQ(fit.dof, 100 * 6 - 2 - 6);
+  // The couple of every event about the normal, by the covariance of its prediction.
+  double sum = 0;
+  for (const ImpactEvent& event : events) {
+    const Prediction p = Predict(event, body, ModelOf(fit), fit);
+    const Eigen::Matrix3d inertia =
+        event.X_WB.linear() * body.inertia_B * event.X_WB.linear().transpose();
+    const Eigen::RowVector3d normal = inertia.row(2);
+    const Eigen::Vector3d error = p.plus.tail<3>() - event.omega_plus;
+    sum += std::pow(normal * error, 2) /
+           (normal * p.cov_difference.bottomRightCorner<3, 3>() * normal.transpose());
+  }
+  EXPECT_NEAR(sum / 100, 1, 0.4);
+}
+
 TEST(Identify, NoiseAloneExplainsNoiseAlone) {
   std::mt19937_64 random(22);
   twin::Options options;
