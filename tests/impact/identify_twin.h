@@ -53,18 +53,11 @@ inline EventCovariance RandomCovariance(const Options& options, bool planar,
   return factor * factor.transpose();
 }
 
-inline ImpactEvent RandomEvent(const Body& body, const Options& options, std::mt19937_64& random,
-                               int number) {
+// Gives the event a random pose in contact with the floor z = 0 and velocities that approach it.
+inline void Approach(const Body& body, const Options& options, std::mt19937_64& random,
+                     ImpactEvent& event) {
   const Plane ground;
   const Eigen::Vector3d gravity(0, 0, -9.80665);
-  ImpactEvent event;
-  event.planar = body.planar;
-  event.recording = "drop_" + std::to_string(number / options.impacts_per_recording);
-  event.impact = number % options.impacts_per_recording;
-  event.accepted = true;
-  // A model of this event alone.
-  const double mu = std::max(0.0, options.mu + options.sd_mu * Normal(random));
-  const double e_0 = options.e + options.sd_e * Normal(random);
   for (;;) {
     Eigen::Isometry3d X_WB = Eigen::Isometry3d::Identity();
     Eigen::Vector3d v, omega;
@@ -95,10 +88,19 @@ inline ImpactEvent RandomEvent(const Body& body, const Options& options, std::mt
     if (event.contact.v_minus_F.z() > -0.3) continue;
     break;
   }
-  const double loss = (1 - e_0) * std::pow(-event.contact.v_minus_F.z() / options.reference_speed,
-                                           options.exponent);
-  const ImpactOutcome outcome =
-      Solve(event.contact, {{std::clamp(1 - loss, 0.0, 1.0), mu, mu, options.e_t}, options.law});
+}
+
+// Restitution at the speed of an approach, where `e_0` holds at the reference speed.
+inline double RestitutionAt(const Options& options, double e_0, double speed) {
+  const double loss = (1 - e_0) * std::pow(speed / options.reference_speed, options.exponent);
+  return std::clamp(1 - loss, 0.0, 1.0);
+}
+
+// The states after an exact impact and its scatter.
+inline void Strike(const Body& body, const Options& options, double mu, double e_0,
+                   std::mt19937_64& random, ImpactEvent& event) {
+  const double e = RestitutionAt(options, e_0, -event.contact.v_minus_F.z());
+  const ImpactOutcome outcome = Solve(event.contact, {{e, mu, mu, options.e_t}, options.law});
   const double p = -event.contact.v_minus_F.z() / event.contact.A_F(2, 2);
   const double wild = Uniform(random, 0, 1) < options.wild_share ? options.wild_scale : 1;
   Eigen::Vector3d J = outcome.J_F;
@@ -120,7 +122,11 @@ inline ImpactEvent RandomEvent(const Body& body, const Options& options, std::mt
     const Eigen::Matrix3d R = event.X_WB.linear();
     event.omega_plus += R * body.inertia_B.inverse() * R.transpose() * couple;
   }
-  // Noise.
+}
+
+// Measures the states and the lever with a random covariance.
+inline void AddNoise(const Body& body, const Options& options, std::mt19937_64& random,
+                     ImpactEvent& event) {
   event.cov = RandomCovariance(options, body.planar, random);
   const EventCovariance factor =
       Eigen::LLT<EventCovariance>(event.cov + 1e-30 * EventCovariance::Identity()).matrixL();
@@ -136,7 +142,22 @@ inline ImpactEvent RandomEvent(const Body& body, const Options& options, std::mt
     event.v_minus.y() = event.v_plus.y() = event.p_WP.y() = 0;
     event.omega_minus.x() = event.omega_minus.z() = event.omega_plus.x() = event.omega_plus.z() = 0;
   }
-  UpdateContact(event, body, ground, gravity);
+  UpdateContact(event, body, Plane(), Eigen::Vector3d(0, 0, -9.80665));
+}
+
+inline ImpactEvent RandomEvent(const Body& body, const Options& options, std::mt19937_64& random,
+                               int number) {
+  ImpactEvent event;
+  event.planar = body.planar;
+  event.recording = "drop_" + std::to_string(number / options.impacts_per_recording);
+  event.impact = number % options.impacts_per_recording;
+  event.accepted = true;
+  // A model of this event alone.
+  const double mu = std::max(0.0, options.mu + options.sd_mu * Normal(random));
+  const double e_0 = options.e + options.sd_e * Normal(random);
+  Approach(body, options, random, event);
+  Strike(body, options, mu, e_0, random, event);
+  AddNoise(body, options, random, event);
   return event;
 }
 
