@@ -20,9 +20,12 @@ using Eigen::Vector3d;
 constexpr int kFewestImpacts = 3;
 constexpr double kLeftOut = 0.1;  // share of the impacts with the largest residuals
 
-// Where impulses hardly change the spin, as of a ball that falls straight down, residuals are held
-// against this part of the change that they would cause across their lever.
-constexpr double kLeastChange = 0.05;
+// Where impulses hardly change the spin, as those of a ball do that falls straight down or slides
+// with little friction, residuals are held against a part of the change that they would cause
+// across their lever. What scatters is held against the larger one: no contact point is known to
+// some hundredths of the radius. A factor of all changes (of inertia, hand or unit) does not follow
+// from that, and is held against the smaller one.
+constexpr double kLeastChange = 0.05, kLeastScattered = 0.3;
 
 // One impact: squares of residual, expected residual, spin change and the change that its impulse
 // would cause across its lever, its chi-square, and the square of the change that follows from
@@ -79,6 +82,16 @@ void NoiseFromScatter(const ClosureOptions& options, Residual* sum, double* prob
   if (left > options.share * options.share * sum->change) return;
   const double t = std::sqrt(step / std::max(left / dof, 1e-30 * (step + sum->change)));
   *probability = step > 0 ? 2 * (1 - StudentCdf(t, dof)) : 1;
+}
+
+// The part of the residuals that one factor of all changes explains, less three standard deviations
+// of it.
+double OfOneFactor(const Residual& sum) {
+  const int dof = sum.components - 1;
+  if (dof < 1 || !(sum.predicted > 0)) return 0;
+  const double factor = sum.product / sum.predicted;
+  const double left = std::max(0.0, sum.change - factor * sum.product);
+  return std::max(0.0, std::pow(factor - 1, 2) * sum.predicted - 9 * left / dof);
 }
 
 std::string Sentence(const ClosureVerdict& v, const ClosureOptions& options) {
@@ -146,7 +159,10 @@ ClosureVerdict JudgeClosure(std::span<const ImpactEvent> events, const Body& bod
     NoiseFromScatter(options, &sum, &verdict.probability);
   if (!(sum.change > 0) || sum.dof == 0) return finish();
   const double change = std::max(sum.change, kLeastChange * kLeastChange * sum.possible);
-  verdict.share = std::sqrt(std::max(0.0, sum.square - sum.expected) / change);
+  const double excess = std::max(0.0, sum.square - sum.expected);
+  const double scattered = std::max(sum.change, kLeastScattered * kLeastScattered * sum.possible);
+  verdict.share =
+      std::sqrt(std::max(excess / scattered, std::min(excess, OfOneFactor(sum)) / change));
   verdict.noise_share = std::sqrt(sum.expected / change);
   if (verdict.share > options.share && verdict.probability < options.probability) {
     verdict.closure = Closure::kDoesNotClose;
