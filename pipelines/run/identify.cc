@@ -22,6 +22,12 @@ DataVerdict VerdictOf(const ClosureVerdict& closure, bool force) {
 
 constexpr const char* kInertiaFinding = "inertia_scale";
 
+// Impulses that friction turns little close within the share of the gate by either hand, and yet
+// give another friction by the wrong one: what two sources name stands above a residual.
+bool IsOfHand(const Finding& finding) {
+  return finding.named && (finding.parameter == "mirrored" || finding.parameter == "theta_flipped");
+}
+
 // Coefficients of a law that the verdict of the data withholds.
 LawFit WithheldFit(RestitutionLaw law, const std::string& reason) {
   LawFit fit;
@@ -60,6 +66,14 @@ DataVerdict JudgeAudit(const AuditResult& recorded, const AuditResult* corrected
               .reason = "the inertia declared contradicts momentum and shape, which agree: " +
                         last.inertia_note,
               .withheld = !force};
+  for (const Finding& finding : last.findings) {
+    if (!IsOfHand(finding) || judged.closure == Closure::kDoesNotClose) continue;
+    return {.verdict = ClosureWord(Closure::kDoesNotClose),
+            .reason = fmt::format("{}, and the experiment file does not let it correct (audit: "
+                                  "{{apply: all}})",
+                                  finding.text),
+            .withheld = !force};
+  }
   const bool was_open = recorded.closure.closure == Closure::kDoesNotClose;
   if (judged.closure == Closure::kDoesNotClose && corrected) {
     out.reason += ", although corrected by " + named;

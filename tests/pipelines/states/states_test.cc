@@ -277,6 +277,22 @@ TEST_F(States, AMirroredTableIsNamedAndCorrectedWhereThatIsAllowed) {
   EXPECT_THAT(ToJson(judged), HasSubstr("after_correction"));
 }
 
+TEST_F(States, AHandThatIsNamedAndStandsIsRefusedThoughLittleFrictionCloses) {
+  Scene mirrored = scene_;
+  mirrored.error.mirrored = true;
+  mirrored.mu = 0.04;
+  set_ = MakeSet(mirrored, 5);
+  const auto file = Write(OwnColumns());
+  const JudgedStates refused = Judge(file);
+  ASSERT_TRUE(refused.recorded);
+  EXPECT_NE(refused.recorded->closure.closure, Closure::kDoesNotClose);
+  EXPECT_TRUE(refused.verdict.withheld) << refused.verdict.reason;
+  EXPECT_THAT(refused.verdict.reason,
+              AllOf(HasSubstr("x runs the wrong way"), HasSubstr("audit: {apply: all}")));
+  experiment_.apply = {"all"};
+  EXPECT_FALSE(Judge(file).verdict.withheld) << Judge(file).verdict.reason;
+}
+
 TEST_F(States, StatesOfARunAreNotCorrectedTwiceAndKeepItsVerdict) {
   std::filesystem::create_directories(folder_ / "run");
   WriteEvents(folder_ / "run", set_.events);
