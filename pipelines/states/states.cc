@@ -102,6 +102,35 @@ std::vector<ImpactEvent> ForAudit(std::vector<ImpactEvent> events, bool places) 
   return events;
 }
 
+// Scatter of the impulses about the law that suits them best, as a share of their momentum, beyond
+// which nothing shows that they are those of one body.
+constexpr double kFarFromLaw = 0.15;
+
+// Spins that scatter without a stated noise may be noisy, or those of a link of a chain, whose
+// joint turns it: momentum is not tested then. Impulses follow a law where spins alone are noisy
+// within reason, and none where a joint took part in them or axes are exchanged. Empty where they
+// may be believed.
+std::string WhyNotOneBody(const Experiment& e, const std::vector<ImpactEvent>& events,
+                          const DataVerdict& verdict) {
+  constexpr int kFewest = 4;
+  const auto n = std::count_if(events.begin(), events.end(),
+                               [](const ImpactEvent& event) { return event.accepted; });
+  if (verdict.verdict != ClosureWord(Closure::kNotTested) || n < kFewest || HasNoise(events))
+    return {};
+  IdentifyOptions options = e.identify;
+  options.influence = false;
+  options.bootstrap = options.grid = 0;
+  const Discrepancy scatter =
+      Identify(events, e.body, ImpactModel{{}, MainLaw(e)}, options).discrepancy;
+  const double most = std::max(scatter.sd_tangential, scatter.sd_normal);
+  if (!(most > kFarFromLaw)) return {};
+  return fmt::format(
+      "nothing shows that these states are of one rigid body: {}, and the impulses scatter by "
+      "{:.0f} % about any coefficients; state standard deviations (sd_omega_minus_y_rad_per_s, "
+      "...) if that is noise",
+      verdict.reason, 100 * most);
+}
+
 // What the run that wrote the table found of its flights; empty where it found a rigid body.
 std::string NotRigidIn(const std::filesystem::path& events_csv) {
   const auto audit = events_csv.parent_path() / "audit.json";
@@ -172,6 +201,11 @@ JudgedStates JudgeStates(const Experiment& e, const TableStates& states, bool fo
       out.verdict.verdict = ClosureWord(Closure::kDoesNotClose);
       out.verdict.withheld = !force;
     }
+    const std::string apart =
+        out.causes.empty() ? WhyNotOneBody(e, out.events, out.verdict) : std::string();
+    if (!apart.empty())
+      out.verdict = {
+          .verdict = ClosureWord(Closure::kDoesNotClose), .reason = apart, .withheld = !force};
     for (const StateCause& cause : out.causes)
       out.verdict.reason += fmt::format("; it closes if {} ({})", cause.text, cause.cure);
   }

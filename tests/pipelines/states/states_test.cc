@@ -8,6 +8,7 @@
 
 #include <cmath>
 #include <functional>
+#include <random>
 
 #include "data/base/error.h"
 #include "pipelines/tables/data_set.h"
@@ -291,6 +292,27 @@ TEST_F(States, AHandThatIsNamedAndStandsIsRefusedThoughLittleFrictionCloses) {
               AllOf(HasSubstr("x runs the wrong way"), HasSubstr("audit: {apply: all}")));
   experiment_.apply = {"all"};
   EXPECT_FALSE(Judge(file).verdict.withheld) << Judge(file).verdict.reason;
+}
+
+// Without standard deviations spins may be noisy; impulses that follow no law are of no one body.
+TEST_F(States, UntestedMomentumOfImpulsesThatFollowNoLawIsRefused) {
+  std::mt19937_64 random(7);
+  std::normal_distribution<double> normal;
+  for (ImpactEvent& e : set_.events) e.omega_plus.y() += 8 * normal(random);
+  EXPECT_FALSE(Judge(Write(OwnColumns())).verdict.withheld);
+  for (ImpactEvent& e : set_.events) {
+    const double change = (e.v_plus - e.v_minus).norm();
+    e.omega_plus.y() += 8 * normal(random);
+    e.v_plus += 0.3 * change * Vector3d(normal(random), 0, normal(random));
+  }
+  const auto file = Write(OwnColumns());
+  const JudgedStates linked = Judge(file);
+  EXPECT_EQ(linked.verdict.verdict, "does_not_close") << linked.verdict.reason;
+  EXPECT_TRUE(linked.verdict.withheld);
+  EXPECT_THAT(linked.verdict.reason, HasSubstr("state standard deviations"));
+  const JudgedStates forced = JudgeStates(experiment_, LoadStates(experiment_, file), true);
+  EXPECT_EQ(forced.verdict.verdict, "does_not_close");
+  EXPECT_FALSE(forced.verdict.withheld);
 }
 
 TEST_F(States, StatesOfARunAreNotCorrectedTwiceAndKeepItsVerdict) {
