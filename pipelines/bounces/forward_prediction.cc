@@ -227,8 +227,8 @@ class Draws {
   // The fit's error is common to all impacts of a draw, the surface is not.
   CoefficientSource Surface() {
     const Eigen::Vector2d d = coefficient_root_ * Vector(2);
-    const auto& [tangential, normal, couple] = setting_.scatter;
-    return [this, d, tangential = tangential, normal = normal]() {
+    return [this, d, tangential = setting_.scatter.sd_tangential,
+            normal = setting_.scatter.sd_normal]() {
       ImpactModel model = setting_.model;
       // J_t = mu J_n and J_n = (1 + e) m_eff |v_n| where nothing couples them.
       const double sd_mu = tangential / (1 + model.e), friction = model.mu_k;
