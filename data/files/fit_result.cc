@@ -363,8 +363,7 @@ std::string FitResult::BriefReport() const {
     }
     out += fmt::format(
         "  scatter beyond noise: tangential {:.2g}, normal {:.2g}, couple {:.2g}{} (relative to "
-        "the "
-        "normal momentum)\n",
+        "the normal momentum)\n",
         fit.discrepancy.sd_tangential, fit.discrepancy.sd_normal, fit.discrepancy.sd_couple,
         fit.discrepancy.sd_couple_normal
             ? fmt::format(", about the normal {:.2g}", *fit.discrepancy.sd_couple_normal)

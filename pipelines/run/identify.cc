@@ -69,9 +69,10 @@ DataVerdict JudgeAudit(const AuditResult& recorded, const AuditResult* corrected
   for (const Finding& finding : last.findings) {
     if (!IsOfHand(finding) || judged.closure == Closure::kDoesNotClose) continue;
     return {.verdict = ClosureWord(Closure::kDoesNotClose),
-            .reason = fmt::format("{}, and the experiment file does not let it correct (audit: "
-                                  "{{apply: all}})",
-                                  finding.text),
+            .reason = finding.text + (corrected ? ", after the corrections that the experiment "
+                                                  "file allows (audit: {apply: all} allows all)"
+                                                : ", and the experiment file does not let it "
+                                                  "correct (audit: {apply: all})"),
             .withheld = !force};
   }
   const bool was_open = recorded.closure.closure == Closure::kDoesNotClose;
