@@ -22,9 +22,9 @@ constexpr double kLeftOut = 0.1;  // share of the impacts with the largest resid
 
 // Where impulses hardly change the spin, as those of a ball do that falls straight down or slides
 // with little friction, residuals are held against a part of the change that they would cause
-// across their lever. What scatters is held against the larger one: no contact point is known to
-// some hundredths of the radius. A factor of all changes (of inertia, hand or unit) does not follow
-// from that, and is held against the smaller one.
+// across their lever. What scatters of a ball is held against the larger one: its contact point is
+// not known to some hundredths of the radius. A factor of all changes (of inertia, hand or unit)
+// does not follow from that, and is held against the smaller one, as are residuals of other bodies.
 constexpr double kLeastChange = 0.05, kLeastScattered = 0.3;
 
 // One impact: squares of residual, expected residual, spin change and the change that its impulse
@@ -160,7 +160,8 @@ ClosureVerdict JudgeClosure(std::span<const ImpactEvent> events, const Body& bod
   if (!(sum.change > 0) || sum.dof == 0) return finish();
   const double change = std::max(sum.change, kLeastChange * kLeastChange * sum.possible);
   const double excess = std::max(0.0, sum.square - sum.expected);
-  const double scattered = std::max(sum.change, kLeastScattered * kLeastScattered * sum.possible);
+  const double least = body.shape == BodyShape::kBall ? kLeastScattered : kLeastChange;
+  const double scattered = std::max(sum.change, least * least * sum.possible);
   verdict.share =
       std::sqrt(std::max(excess / scattered, std::min(excess, OfOneFactor(sum)) / change));
   verdict.noise_share = std::sqrt(sum.expected / change);
