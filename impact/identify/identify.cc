@@ -132,7 +132,7 @@ void JudgeRestitution(const impact::ProfileInterval& interval, ParameterEstimate
 
 // Values, intervals and verdicts. `best` moves where the profiles meet a deeper valley than the
 // starts did; then they begin again from there.
-void SetIntervals(FitTask task, FitPoint& best, LawFit& fit) {
+void SetIntervals(const FitTask& task, FitPoint& best, LawFit& fit) {
   ParameterEstimate &mu = fit.mu_k, &e = fit.e;
   std::vector<double> levels = impact::kMuLevels;
   levels.push_back(impact::kMuMax);
@@ -266,7 +266,13 @@ std::unique_ptr<LikelihoodFit> FitUnderLikelihood(std::vector<PreparedEvent> pre
                                                   const ImpactModel& start,
                                                   const IdentifyOptions& options, bool scan) {
   auto attempt = PrepareFit(std::move(prepared), start.law, options);
-  attempt->optimum = FitBest(*attempt->task, start, scan);
+  FitTask& task = *attempt->task;
+  attempt->optimum = FitBest(task, start, scan);
+  FitPoint& best = attempt->optimum.best;
+  if (best.ok && task.n_groups > 1 && impact::RestsOnOneEvent(task, best)) {
+    task.n_groups = 1;
+    attempt->optimum = FitBest(task, start, scan);
+  }
   return attempt;
 }
 
@@ -320,6 +326,8 @@ std::unique_ptr<LikelihoodFit> FitTangential(const std::vector<PreparedEvent>& p
     with.likelihood = likelihood;
     auto attempt = PrepareFit(prepared, start.law, with);
     attempt->task->free_e_t = true;
+    // Costs are compared.
+    attempt->task->n_groups = without.task->n_groups;
     // The second likelihood goes on from where the first ended.
     const bool scan = as_asked.intervals && !best;
     attempt->optimum = impact::FitSpringBack(*attempt->task, from, scan);
@@ -337,6 +345,37 @@ std::unique_ptr<LikelihoodFit> FitTangential(const std::vector<PreparedEvent>& p
       (always || impact::SpringsBack(*best->task, best->optimum.best, gain)))
     return best;
   return nullptr;
+}
+
+// Scatter of the impulses that leaves no meaning to coefficients, or to friction.
+void JudgeScatter(const Discrepancy& scatter, const FitPoint& best, LawFit& fit) {
+  constexpr double kFarFromLaw = 2;  // of the normal momentum
+  // Of the normal momentum: the slopes of a smooth floor, a degree or so, scatter impulses by less
+  // without any friction.
+  constexpr double kSlopes = 0.025;
+  constexpr int kFewest = 4;
+  const bool few = std::ssize(best.at) < kFewest;
+  const double most = std::max(scatter.sd_tangential, scatter.sd_normal);
+  if (!few && most > kFarFromLaw) {
+    const std::string reason = fmt::format(
+        "the impulses follow no law: about any coefficients they scatter by {:.0f} % of the normal "
+        "momentum; which column is which, and the units, would be the first to look at",
+        100 * most);
+    NotIdentifiable(fit.mu_k, reason, kInfinity);
+    NotIdentifiable(fit.e, reason, 1);
+    return;
+  }
+  const double friction = best.mu * (1 + best.e);
+  if (few || !fit.mu_k.identifiable || !(scatter.sd_tangential > std::max(friction, kSlopes)))
+    return;
+  NotIdentifiable(
+      fit.mu_k,
+      fmt::format("the tangential impulses scatter by {:.3g} of the normal momentum, by more than "
+                  "the friction that suits them best gives ({:.3g}): they do not oppose the slip, "
+                  "so that the sense of a spin or of an axis is wrong, or the surface is rough and "
+                  "has next to no friction",
+                  scatter.sd_tangential, friction),
+      kInfinity);
 }
 
 // The cone of the friction that was found, held against what was measured.
@@ -494,7 +533,11 @@ LawFit Identify(std::span<const ImpactEvent> events, const Body& body, ImpactMod
   }
   const Information info = InformationAt(task, best);
   if (fit.e_t) JudgeTangential(best, info, options.intervals, *fit.e_t);
-  if (options.intervals && n > 1) JudgeCone(task, best, mu);
+  if (options.fit_discrepancy && n > 1) fit.discrepancy = impact::ScatterOf(prepared, best);
+  if (options.intervals && n > 1) {
+    JudgeCone(task, best, mu);
+    JudgeScatter(fit.discrepancy, best, fit);
+  }
   if (!options.intervals) {
     mu.identifiable = info.informed[0];
     e.identifiable = info.informed[1];
@@ -503,7 +546,6 @@ LawFit Identify(std::span<const ImpactEvent> events, const Body& body, ImpactMod
   fit.covariance_noise_only = NoiseOnlyCovariance(task, best);
   if (n < 2 && options.fit_discrepancy) ForgetIntervals(fit);
   SetDeviations(info, options.intervals, fit);
-  if (options.fit_discrepancy && n > 1) fit.discrepancy = impact::ScatterOf(prepared, best);
   fit.loglik = -(best.cost + attempt->couple_cost);
   fit.dof =
       n * (prepared.front().dim + prepared.front().dim_c) - (fit.e_t ? 3 : 2) -

@@ -370,6 +370,25 @@ Optimum FitBest(const FitTask& task, const ImpactModel& start, bool scan) {
   return {*best, static_cast<int>(starts.size()), static_cast<int>(agreeing)};
 }
 
+bool RestsOnOneEvent(const FitTask& task, const FitPoint& point) {
+  // Shares of what all events tell, and of the squares of their slopes, which say how directly.
+  constexpr double kAlone = 0.7, kDirect = 0.35;
+  for (Eigen::Index k = 0; k < 2; ++k) {
+    double told = 0, most = 0, direct = 0, slope = 0;
+    for (std::size_t i = 0; i < point.at.size(); ++i) {
+      const Vec g = point.at[i].G.col(k);
+      const double m = task.multiplicity[i], information = m * g.dot(point.S[i].llt().solve(g));
+      told += information;
+      slope += m * g.squaredNorm();
+      if (information <= most) continue;
+      most = information;
+      direct = m * g.squaredNorm();
+    }
+    if (most > kAlone * told && direct < kDirect * slope) return true;
+  }
+  return false;
+}
+
 std::vector<StaticLevel> FitStaticFriction(FitTask& task, FitPoint& best) {
   std::vector<double> ratios;
   for (const PreparedEvent& event : *task.events) {

@@ -89,14 +89,26 @@ ModelVariance VarianceByComponents(const Eigen::MatrixXd& inverse,
                                    const std::array<ComponentShare, 3>& components,
                                    double pooled_dof) {
   constexpr double kLeastDof = 0.3;
+  // A coefficient meets the one or two components that tell it all but exactly: what little is left
+  // of them is no measure of their scatter, which is as large as that of all components at least.
+  constexpr double kMeasured = 1.5;  // [degrees of freedom]
   const Eigen::Index p = inverse.rows();
+  std::array<double, 3> dofs{};
+  double square = 0, count = 0;
+  for (std::size_t c = 0; c < components.size(); ++c) {
+    dofs[c] = std::max(0.0, components[c].count - (inverse * components[c].curvature).trace());
+    square += components[c].square;
+    count += dofs[c];
+  }
+  const double pooled = count > 0 ? square / count : 1;
   ModelVariance out{Eigen::MatrixXd::Zero(p, p), Eigen::VectorXd::Constant(p, pooled_dof)};
   Eigen::VectorXd sum = Eigen::VectorXd::Zero(p);
-  for (const ComponentShare& component : components) {
+  for (std::size_t c = 0; c < components.size(); ++c) {
+    const ComponentShare& component = components[c];
     if (component.count == 0) continue;
-    const double leverage = (inverse * component.curvature).trace();
-    const double dof = std::max(kLeastDof, component.count - leverage);
-    const Eigen::MatrixXd part = component.square / dof * inverse * component.curvature * inverse;
+    const double dof = std::max(kLeastDof, dofs[c]), own = component.square / dof;
+    const double scale = dofs[c] < kMeasured ? std::max(own, pooled) : own;
+    const Eigen::MatrixXd part = scale * inverse * component.curvature * inverse;
     out.covariance += part;
     sum += part.diagonal().cwiseAbs2() / dof;
   }

@@ -30,7 +30,7 @@ int RunIdentify(const StageArguments& arguments) {
       JudgeStates(stage.experiment, stage.states, arguments.force_coefficients);
   const DataVerdict& verdict = judged.verdict;
   const FitResult fit =
-      FitAll(stage.experiment, judged.events, {.cancellation = &program_cancellation}, verdict);
+      FitStates(stage.experiment, judged, {.cancellation = &program_cancellation});
   WriteFile(arguments.out / "fit.json", ToJson(fit));
   WriteFile(arguments.out / "states_audit.json", ToJson(judged));
   // What the coefficients are of, for the verbs that follow.

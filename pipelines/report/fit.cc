@@ -41,7 +41,7 @@ std::string ParameterTable(const ReportContext& context) {
 
 // Scatter of the couple, apart about the normal where it is told.
 std::string Couple(const Discrepancy& scatter) {
-  const std::string text = Percent(scatter.sd_couple);
+  std::string text = Percent(scatter.sd_couple);
   if (!scatter.sd_couple_normal) return text;
   return fmt::format("{} (normal {})", text, Percent(*scatter.sd_couple_normal));
 }

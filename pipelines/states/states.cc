@@ -8,6 +8,7 @@
 
 #include "data/base/error.h"
 #include "data/files/atomic_file.h"
+#include "pipelines/study/inertia_open.h"
 #include "pipelines/tables/event_columns.h"
 #include "reconstruction/pose/missing_attitude.h"
 
@@ -172,6 +173,7 @@ JudgedStates JudgeStates(const Experiment& e, const TableStates& states, bool fo
   const Vector3d& gravity_W = e.motion.flight.gravity_W;
   JudgedStates out;
   out.events = states.table.events;
+  out.floor = states.floor;
   if (e.second || !states.table.attitudes) {
     out.verdict = JudgeImpacts(e, out.events, force);
   } else {
@@ -187,9 +189,12 @@ JudgedStates JudgeStates(const Experiment& e, const TableStates& states, bool fo
     const FrameCorrection allowed = AllowedCorrection(out.recorded->correction, e.apply);
     if (!states.table.of_run && !IsIdentity(allowed)) {
       out.events = CorrectEvents(out.events, allowed, e.body, states.floor, gravity_W);
-      out.corrected = audit(CorrectedFloor(states.floor, allowed));
+      out.floor = CorrectedFloor(states.floor, allowed);
+      out.corrected = audit(out.floor);
     }
     out.verdict = JudgeAudit(*out.recorded, out.corrected ? &*out.corrected : nullptr, force);
+    if (!states.table.of_run)
+      out.inertia = UndecidedInertia(out.corrected ? *out.corrected : *out.recorded);
   }
   const std::string not_rigid = states.table.of_run ? NotRigidIn(states.path) : std::string();
   if (!not_rigid.empty())
@@ -210,6 +215,14 @@ JudgedStates JudgeStates(const Experiment& e, const TableStates& states, bool fo
       out.verdict.reason += fmt::format("; it closes if {} ({})", cause.text, cause.cure);
   }
   return out;
+}
+
+FitResult FitStates(const Experiment& experiment, const JudgedStates& judged,
+                    const RunContext& context) {
+  FitResult fit = FitAll(experiment, judged.events, context, judged.verdict);
+  WidenByInertia(judged.events, experiment.body, judged.floor, experiment.motion.flight.gravity_W,
+                 judged.inertia, experiment.identify, &fit);
+  return fit;
 }
 
 std::string BriefReport(const JudgedStates& judged) {

@@ -37,15 +37,24 @@ std::vector<StateCause> FindStateCauses(const Experiment& experiment, const Tabl
 
 struct JudgedStates {
   std::vector<ImpactEvent> events;  // with what the audit names and `audit.apply` allows corrected
+  Plane floor;                      // likewise
   // None of two bodies, and of states without an attitude, where momentum alone is judged.
   std::optional<AuditResult> recorded, corrected;
   DataVerdict verdict;
   std::vector<StateCause> causes;
+  // that momentum finds, over the inertia declared, where nothing else tells lengths and clock from
+  // it; the flights of a run do
+  double inertia = 1;
 };
 
 /// The audit of a run without flights and rests. States of a run are not corrected again, and where
 /// the run found no rigid body, that is their verdict. `force`: nothing is withheld.
 JudgedStates JudgeStates(const Experiment& experiment, const TableStates& states, bool force);
+
+/// Fits of all laws of the experiment to the judged states, as FitAll; where momentum leaves open
+/// whether the declared inertia is right, intervals hold what that changes.
+FitResult FitStates(const Experiment& experiment, const JudgedStates& judged,
+                    const RunContext& context = {});
 
 /// Momentum, findings, verdict and causes, for the terminal.
 std::string BriefReport(const JudgedStates& judged);

@@ -142,7 +142,8 @@ void JudgeGravity(const AuditInput& input, AuditResult& result) {
   if (cosine < 0.7) {
     // The direction in which rests all have the same coordinate is the vertical, whatever its name.
     int axis = 0, steadiest = -1;
-    mean.cwiseAbs().maxCoeff(&axis);
+    for (const int i : {1, 2})
+      if (std::abs(mean(i)) > std::abs(mean(axis))) axis = i;
     if (input.rests.size() >= 3) {
       double smallest = std::numeric_limits<double>::infinity();
       for (int i = 0; i < 3; ++i) {
@@ -396,7 +397,7 @@ void AuditCorrected(const AuditInput& input, const ErrorLayout& layout,
   for (const ImpactEvent* event : single)
     corrected.push_back(CorrectEvent(*event, rest, corrected_body, input.floor, options.gravity_W));
   for (const ImpactEvent& event : corrected) corrected_input.events.push_back(&event);
-  const ErrorLayout corrected_layout(corrected_body);
+  const ErrorLayout corrected_layout(corrected_body, input.events);
   if (options.fit_inertia) {
     const std::vector<int> inertia = {layout.inertia};
     const RobustFit fit =
@@ -423,7 +424,7 @@ AuditResult Audit(std::span<const ImpactEvent> events, std::span<const FlightArc
   AuditResult result;
   result.closure = JudgeClosure(events, body);
   result.rigidity = JudgeRigidity(arcs, body, options.gravity_W);
-  const ErrorLayout layout(body);
+  const ErrorLayout layout(body, input.events);
   for (const ImpactEvent* event : input.events)
     result.events.push_back(AuditEvent(*event, body, input.floor, options));
   AuditFriction(input.events, body, input.floor, options, result.events);

@@ -61,6 +61,21 @@ std::vector<int> Concatenate(std::initializer_list<std::vector<int>> lists) {
   return all;
 }
 
+// A ball whose attitude is not in its data stands in the same one before every impact: an offset of
+// its centre of mass would be one of the lever, the same for all, and stand for any inertia.
+bool ShowsAttitude(const Body& body, std::span<const ImpactEvent* const> events) {
+  constexpr double kAlike = 0.05;  // [rad]
+  if (body.shape != BodyShape::kBall || events.empty()) return true;
+  const Matrix3d& first = events.front()->X_WB.linear();
+  return std::any_of(events.begin(), events.end(), [&](const ImpactEvent* event) {
+    return Eigen::AngleAxisd(first.transpose() * event->X_WB.linear()).angle() > kAlike;
+  });
+}
+
+std::vector<int> OfAttitude(const ErrorLayout& layout) {
+  return layout.turns ? Concatenate({layout.blocks[0], layout.blocks[1]}) : std::vector<int>();
+}
+
 std::vector<int> Corner(const ErrorLayout& layout) {
   return layout.blocks.size() > 6 ? layout.blocks[6] : std::vector<int>();
 }
@@ -133,7 +148,8 @@ double FramesOf(const RestPose& rest) { return std::max(1, rest.last - rest.firs
 
 }  // namespace
 
-ErrorLayout::ErrorLayout(const Body& body) : planar(body.planar), corner_given(body.corner_radius) {
+ErrorLayout::ErrorLayout(const Body& body, std::span<const ImpactEvent* const> events)
+    : planar(body.planar), turns(ShowsAttitude(body, events)), corner_given(body.corner_radius) {
   const int rotations = planar ? 1 : 3, coms = planar ? 2 : 3, tilts = planar ? 1 : 2;
   com = rotations;
   scale = com + coms;
@@ -293,7 +309,7 @@ std::vector<RestCandidate> RestCandidates(const Body& body) {
 }
 
 std::vector<int> MomentumParameters(const ErrorLayout& layout) {
-  return Concatenate({layout.blocks[0], layout.blocks[1], Corner(layout), {layout.inertia}});
+  return Concatenate({OfAttitude(layout), Corner(layout), {layout.inertia}});
 }
 
 RobustFit FitMomentum(const AuditInput& all, const ErrorLayout& layout, const VectorXd& start,
@@ -368,8 +384,7 @@ Source ContactHeightSource(const AuditInput& input, const ErrorLayout& layout,
   RobustProblem problem;
   problem.groups = n;
   problem.unit = layout.unit;
-  problem.active = Concatenate({layout.blocks[0],
-                                layout.blocks[1],
+  problem.active = Concatenate({OfAttitude(layout),
                                 {layout.scale, layout.floor},
                                 layout.blocks[5],
                                 Corner(layout),

@@ -22,6 +22,7 @@
 #include "data/base/enum_rows.h"
 #include "data/base/error.h"
 #include "data/files/atomic_file.h"
+#include "data/statistics/statistics.h"
 #include "impact/body/inertia_bounds.h"
 #include "impact/multi/sequence.h"
 #include "impact/multi/system_builders.h"
@@ -54,7 +55,9 @@ struct StateSet {
   std::string body;       // for the table
   double mu = 0, e = 0;
   double sd_v = 0, sd_omega = 0, sd_attitude = 0, sd_place = 0;
-  double scatter = 0;  // of the tangential impulse from impact to impact
+  double scatter = 0;    // of the tangential impulse from impact to impact
+  double scatter_n = 0;  // of the normal one
+  bool wild = false;     // with impacts that scatter far more
   bool states_noise = true, states_places = true;
   bool knows_spins = true;
   std::vector<ImpactEvent> events;
@@ -241,6 +244,8 @@ inline StateSet DrawStates(Fault fault, std::uint64_t seed) {
   set.mu = options.mu;
   set.e = options.e;
   set.scatter = options.sd_t;
+  set.scatter_n = options.sd_n;
+  set.wild = options.wild_share > 0;
   const auto decades = [&](double a, double b) {
     return std::exp(twin::Uniform(random, std::log(a), std::log(b)));
   };
@@ -359,7 +364,7 @@ inline Answer AnswerTo(const StateSet& set, const std::filesystem::path& folder,
     WriteFile(file, TableOf(set));
     const JudgedStates judged =
         JudgeStates(set.experiment, LoadStates(set.experiment, file), false);
-    const FitResult fit = FitAll(set.experiment, judged.events, {}, judged.verdict);
+    const FitResult fit = FitStates(set.experiment, judged);
     out.refused = judged.verdict.withheld || fit.n_events == 0;
     out.verdict = fit.n_events == 0 ? "no impact" : judged.verdict.verdict;
     out.reason = judged.verdict.reason;
@@ -396,23 +401,24 @@ struct CoefficientAnswers {
   }
 };
 
-// Counts the interval of a coefficient that may lie in [0, most]; returns whether it is confidently
-// wrong. Each side stands off from the value by 3.29 / 1.96 times what it does at 95 %. A bound
-// without a value stands off from what the impacts show by 1.96 of `sd`.
-inline bool CountInterval(const ParameterEstimate& p, double truth, double most, double sd,
-                          CoefficientAnswers* out) {
-  constexpr double kWider = 3.29 / 1.96;
+// Counts the interval of a coefficient of n impacts that may lie in [0, most]; returns whether it
+// is confidently wrong. Each side stands off from the value by as much more than at 95 % as
+// Student's quantiles of n - 1 degrees of freedom do. A bound without a value stands off from what
+// the impacts show by 1.96 of `sd`.
+inline bool CountInterval(const ParameterEstimate& p, double n, double truth, double most,
+                          double sd, CoefficientAnswers* out) {
+  const double wider = StudentQuantile(0.9995, n - 1) / StudentQuantile(0.975, n - 1);
   const bool below = p.lower95 > 0, above = p.upper95 < most;
   ++(below && above ? out->intervals : below || above ? out->bounds : out->nothing);
   if (!below && !above) return false;
   out->held += p.lower95 <= truth && truth <= p.upper95;
   double lower = p.lower95, upper = p.upper95;
   if (std::isfinite(p.value)) {
-    lower = p.value - kWider * (p.value - p.lower95);
-    upper = p.value + kWider * (p.upper95 - p.value);
+    lower = p.value - wider * (p.value - p.lower95);
+    upper = p.value + wider * (p.upper95 - p.value);
   } else {
-    lower -= (kWider - 1) * 1.96 * sd;
-    upper += (kWider - 1) * 1.96 * sd;
+    lower -= (wider - 1) * 1.96 * sd;
+    upper += (wider - 1) * 1.96 * sd;
   }
   const bool wrong = (below && truth < lower) || (above && truth > upper);
   out->wrong += wrong;
@@ -421,7 +427,8 @@ inline bool CountInterval(const ParameterEstimate& p, double truth, double most,
 
 struct GateCounts {
   int sets = 0, refused = 0;
-  int wrong = 0;  // sets with a confidently wrong coefficient
+  int wrong = 0;         // sets with a confidently wrong coefficient
+  int inertia_open = 0;  // sets whose momentum finds another inertia than the one declared
   std::map<std::string, int> verdicts, corrected, named, wrong_by_body, sets_by_body;
   CoefficientAnswers mu, e;
   int Corrected() const {
@@ -431,6 +438,7 @@ struct GateCounts {
   }
   GateCounts& operator+=(const GateCounts& o) {
     sets += o.sets, refused += o.refused, wrong += o.wrong;
+    inertia_open += o.inertia_open;
     for (const auto& [from, to] :
          {std::pair(&o.verdicts, &verdicts), std::pair(&o.corrected, &corrected),
           std::pair(&o.named, &named), std::pair(&o.wrong_by_body, &wrong_by_body),
@@ -463,6 +471,7 @@ inline GateCounts CountGate(const StateSet& set, const Answer& answer) {
   GateCounts out;
   out.sets = 1;
   out.refused = answer.refused;
+  out.inertia_open = answer.undecided.find("inertia_scale") != std::string::npos;
   ++out.verdicts[answer.verdict];
   ++out.sets_by_body[set.body];
   if (!answer.corrected.empty()) ++out.corrected[answer.corrected];
@@ -470,9 +479,10 @@ inline GateCounts CountGate(const StateSet& set, const Answer& answer) {
   if (!answer.named.empty()) ++out.named[answer.named];
   // Friction without a value is bounded by those impacts that need most of it: about a quarter.
   const double sd = std::hypot(set.scatter, set.sd_v) / std::sqrt(0.25 * set.events.size());
-  const bool mu =
-      CountInterval(answer.fit.mu_k, set.mu, std::numeric_limits<double>::infinity(), sd, &out.mu);
-  const bool e = CountInterval(answer.fit.e, set.e, 1, sd, &out.e);
+  const auto n = static_cast<double>(set.events.size());
+  const bool mu = CountInterval(answer.fit.mu_k, n, set.mu, std::numeric_limits<double>::infinity(),
+                                sd, &out.mu);
+  const bool e = CountInterval(answer.fit.e, n, set.e, 1, sd, &out.e);
   out.wrong = mu || e;
   if (out.wrong) ++out.wrong_by_body[set.body];
   return out;

@@ -25,6 +25,7 @@ GateCounts CountSets(Fault fault, int sets) {
 TEST(Gate, SoundStatesAreNotRefused) {
   const GateCounts counts = CountSets(Fault::kNone, 24);
   EXPECT_LE(counts.refused, BinomialBand(counts.sets, 0.01, 1e-3).upper);
+  EXPECT_LE(counts.inertia_open, BinomialBand(counts.sets, 0.02, 1e-3).upper);
   EXPECT_GE(counts.e.held, counts.sets - counts.refused - 6);
 }
 

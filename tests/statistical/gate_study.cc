@@ -12,8 +12,10 @@
 #include "tests/support/folder.h"
 #include "tests/support/per_test_level.h"
 
-namespace impactlab::test {
 namespace {
+
+using namespace impactlab;
+using namespace impactlab::test;
 
 constexpr double kRefusedAtMost = 0.01, kWrongAtMost = 0.005;
 
@@ -49,6 +51,7 @@ nlohmann::json Judge(const FaultInfo& info, const GateCounts& counts, bool* fine
   return {{"sets", counts.sets},
           {"refused", counts.refused},
           {"wrong", counts.wrong},
+          {"inertia_open", counts.inertia_open},
           {"verdicts", counts.verdicts},
           {"corrected", counts.corrected},
           {"named_beside_coefficients", counts.named},
@@ -64,10 +67,8 @@ nlohmann::json Judge(const FaultInfo& info, const GateCounts& counts, bool* fine
 }
 
 }  // namespace
-}  // namespace impactlab::test
 
 int main(int argc, char** argv) {
-  using namespace impactlab;
   int sets = 2000;
   std::string only;
   bool show = false;
@@ -98,7 +99,7 @@ int main(int argc, char** argv) {
       if (show && (one.wrong > 0 || (info.fault == test::Fault::kNone && one.refused > 0)))
         fmt::print("{}: {}\n", n, test::Describe(set, answer));
     });
-    json["kinds"][info.word] = test::Judge(info, total, &fine);
+    json["kinds"][info.word] = Judge(info, total, &fine);
   }
   json["sets"] = sets;
   return study.Keep(std::move(json), fine);

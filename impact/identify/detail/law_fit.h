@@ -86,6 +86,11 @@ struct Optimum {
 };
 Optimum FitBest(const FitTask& task, const ImpactModel& start, bool scan);
 
+// Whether one event alone tells a coefficient that others tell as directly. The likelihood has no
+// maximum where the scatter of one component may vanish and a scatter of the coefficients stand for
+// it in all events but one, which is then met exactly.
+bool RestsOnOneEvent(const FitTask& task, const FitPoint& point);
+
 // A range of static friction within which no event changes its path, and the best cost there.
 struct StaticLevel {
   double lower = 0, upper = 0, cost = 0;  // upper may be infinite

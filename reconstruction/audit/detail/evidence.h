@@ -23,8 +23,10 @@
 namespace impactlab::reconstruction {
 
 struct ErrorLayout {
-  explicit ErrorLayout(const Body& body);
+  ErrorLayout(const Body& body, std::span<const ImpactEvent* const> events);
   bool planar;
+  // Whether errors of attitude and centre of mass show: of a ball that nobody saw turn they do not.
+  bool turns;
   int attitude = 0, com, scale, clock, floor, tilt, corner, inertia, contact_time, contact_depth,
       handedness, split, size;
   double corner_given = 0;         // the body's own rounding [m]

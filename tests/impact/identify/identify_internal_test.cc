@@ -465,5 +465,33 @@ TEST(IdentifyPredict, CoefficientCovarianceEntersAndNonFiniteEntriesDoNot) {
   EXPECT_TRUE(Predict(event, body, model, fit).cov.allFinite());
 }
 
+// A likelihood without a maximum: the normal scatter vanishes, that of friction stands for it, and
+// the one impact that friction does not turn is met exactly.
+TEST(RestsOnOneEvent, TellsSingularScatterFromFewThatSlide) {
+  const Body body = twin::Square();
+  std::mt19937_64 random(5);
+  twin::Options options;
+  options.n = 10;
+  options.sd_t = options.sd_n = 0.02;
+  const std::vector<ImpactEvent> events = twin::Experiment(body, options, random);
+  const std::vector<PreparedEvent> prepared = impact::PrepareEvents(events, body);
+  FitTask task{.events = &prepared,
+               .multiplicity = std::vector<double>(prepared.size(), 1.0),
+               .law = RestitutionLaw::kEnergetic,
+               .shape = impact::Shape({.likelihood = Likelihood::kGaussian}, 2)};
+  FitPoint point = EvaluateAt(task, 0.2, 0.5, {});
+  ASSERT_TRUE(point.ok);
+  EXPECT_FALSE(impact::RestsOnOneEvent(task, point));
+  const FitPoint sound = point;
+  point.S[3] *= 1e-6;
+  EXPECT_TRUE(impact::RestsOnOneEvent(task, point));
+  // One impact alone tells friction because it alone slides.
+  point = sound;
+  for (std::size_t i = 0; i < point.at.size(); ++i)
+    if (i != 3) point.at[i].G.col(0).setZero();
+  point.at[3].G.col(0).setOnes();
+  EXPECT_FALSE(impact::RestsOnOneEvent(task, point));
+}
+
 }  // namespace
 }  // namespace impactlab

@@ -151,13 +151,14 @@ struct FewCase {
   const char* name;
   bool oblique;
   double sd_t, sd_n, sd_mu, sd_e;
-  double noise;  // of the measurement, relative to that of the twin
+  double noise;         // of the measurement, relative to that of the twin
+  bool thrown = false;  // a ball with slip and spin, of which few impacts slide
 };
 
 class CoverageOfFewEvents : public ::testing::TestWithParam<FewCase> {};
 
 TEST_P(CoverageOfFewEvents, HoldsTheTruth) {
-  constexpr int kExperiments = 100, kTests = 7 * 4 * 3;
+  constexpr int kExperiments = 100, kTests = 8 * 4 * 3;
   const double level = PerTestLevel(0.001, kTests);
   const FewCase& c = GetParam();
   const Body body = c.oblique ? twin::Square() : MakeBall(0.03, 0.1, true);
@@ -170,7 +171,7 @@ TEST_P(CoverageOfFewEvents, HoldsTheTruth) {
   options.sd_v *= c.noise;
   options.sd_omega *= c.noise;
   options.sd_r *= c.noise;
-  if (!c.oblique) options.speed_t = options.spin = 0;
+  if (!c.oblique && !c.thrown) options.speed_t = options.spin = 0;
   for (const int n : {2, 3, 4, 7}) {
     options.n = n;
     int e_holds = 0, mu_holds = 0, open = 0;
@@ -193,16 +194,17 @@ TEST_P(CoverageOfFewEvents, HoldsTheTruth) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Twins, CoverageOfFewEvents,
-                         ::testing::Values(FewCase{"normal", false, 0.02, 0.03, 0, 0, 1},
-                                           FewCase{"alike", true, 0.03, 0.03, 0, 0, 1},
-                                           FewCase{"tangent", true, 0.05, 0.005, 0, 0, 1},
-                                           FewCase{"normal_more", true, 0.005, 0.05, 0, 0, 1},
-                                           FewCase{"coefficients", true, 0.002, 0.002, 0.02, 0.03,
-                                                   1},
-                                           FewCase{"near_noise", true, 0.003, 0.003, 0, 0, 1},
-                                           FewCase{"noise", true, 0, 0, 0, 0, 10}),
-                         [](const auto& info) { return std::string(info.param.name); });
+INSTANTIATE_TEST_SUITE_P(
+    Twins, CoverageOfFewEvents,
+    ::testing::Values(FewCase{"normal", false, 0.02, 0.03, 0, 0, 1},
+                      FewCase{"alike", true, 0.03, 0.03, 0, 0, 1},
+                      FewCase{"tangent", true, 0.05, 0.005, 0, 0, 1},
+                      FewCase{"normal_more", true, 0.005, 0.05, 0, 0, 1},
+                      FewCase{"coefficients", true, 0.002, 0.002, 0.02, 0.03, 1},
+                      FewCase{"near_noise", true, 0.003, 0.003, 0, 0, 1},
+                      FewCase{"noise", true, 0, 0, 0, 0, 10},
+                      FewCase{"thrown_ball", false, 0.01, 0.01, 0, 0, 1, true}),
+    [](const auto& info) { return std::string(info.param.name); });
 
 }  // namespace
 }  // namespace impactlab

@@ -65,6 +65,53 @@ TEST(IdentifyVerdict, StickingEventsBoundFrictionFromBelow) {
   }
 }
 
+// Velocities whose axis runs the other way: low friction is told to be none, while the impulses
+// scatter by as much as friction was.
+TEST(IdentifyVerdict, ImpulsesThatDoNotOpposeSlipGiveNoFriction) {
+  int told = 0;
+  for (const bool planar : {true, false}) {
+    std::mt19937_64 random(35);
+    twin::Options options = Scatter(0.005);
+    options.mu = 0.07;
+    const Body body = planar ? twin::Square() : MakeBox({0.1, 0.08, 0.06}, 0.5);
+    for (int repeat = 0; repeat < 8; ++repeat) {
+      std::vector<ImpactEvent> events = twin::Experiment(body, options, random);
+      const LawFit right = Identify(events, body, {}, {.influence = false});
+      EXPECT_TRUE(Mu(right).identifiable) << Mu(right).reason;
+      for (ImpactEvent& event : events) {
+        for (Eigen::Vector3d* v : {&event.v_minus, &event.v_plus}) (*v)(planar ? 0 : 1) *= -1;
+        UpdateContact(event, body, Plane{}, {0, 0, -9.80665});
+      }
+      const LawFit fit = Identify(events, body, {}, {.influence = false});
+      told += Mu(fit).identifiable;
+      if (Mu(fit).identifiable) continue;
+      EXPECT_TRUE(std::isinf(Mu(fit).upper95));
+      EXPECT_THAT(Mu(fit).reason, HasSubstr("the sense of a spin or of an axis"));
+    }
+  }
+  EXPECT_LE(told, 1);
+}
+
+// Columns exchanged: what is left of restitution and friction has no meaning.
+TEST(IdentifyVerdict, ImpulsesThatFollowNoLawGiveNoCoefficient) {
+  std::mt19937_64 random(36);
+  twin::Options options = Scatter(0.01);
+  options.n = 40;
+  options.speed_t = 3;
+  const Body ball = MakeBall(0.03, 0.1, true);
+  std::vector<ImpactEvent> events = twin::Experiment(ball, options, random);
+  for (ImpactEvent& event : events) {
+    for (Eigen::Vector3d* v : {&event.v_minus, &event.v_plus}) std::swap(v->x(), v->z());
+    UpdateContact(event, ball, Plane{}, {0, 0, -9.80665});
+  }
+  const LawFit fit = Identify(events, ball, {}, {.influence = false});
+  EXPECT_FALSE(Mu(fit).identifiable);
+  EXPECT_FALSE(E(fit).identifiable);
+  EXPECT_EQ(E(fit).lower95, 0);
+  EXPECT_EQ(E(fit).upper95, 1);
+  EXPECT_THAT(E(fit).reason, HasSubstr("follow no law"));
+}
+
 // T41 (iii): frictionless with slip.
 TEST(IdentifyVerdict, FrictionlessSlipGivesZeroWithAnUpperBound) {
   std::mt19937_64 random(33);

@@ -332,5 +332,31 @@ TEST_F(States, StatesOfARunAreNotCorrectedTwiceAndKeepItsVerdict) {
   EXPECT_EQ(judged.verdict.reason, "not one rigid body");
 }
 
+// Velocities 3 % too large: momentum finds another inertia, and cannot tell it from wrong lengths.
+TEST_F(States, IntervalsHoldWhatAnUndecidedInertiaChanges) {
+  const JudgedStates right = Judge(Write(OwnColumns()));
+  const JudgedStates fast = Judge(WriteChanged("v_", 1.03));
+  EXPECT_EQ(right.inertia, 1);
+  EXPECT_NEAR(fast.inertia, 1.03, 0.01);
+  const FitResult plain = FitAll(experiment_, fast.events, {}, fast.verdict);
+  const FitResult wide = FitStates(experiment_, fast);
+  EXPECT_EQ(ToJson(FitStates(experiment_, right)),
+            ToJson(FitAll(experiment_, right.events, {}, right.verdict)));
+  for (std::size_t k = 0; k < plain.fits.size(); ++k) {
+    const ParameterEstimate &e = wide.fits[k].e, &as_declared = plain.fits[k].e;
+    EXPECT_THAT(e.reason, HasSubstr("times the declared inertia"));
+    EXPECT_EQ(e.value, as_declared.value);
+    Experiment other = experiment_;
+    other.body.inertia_B *= 1.03;
+    const FitResult moved =
+        FitAll(other, LoadStates(other, folder_ / "states.csv").table.events, {}, fast.verdict);
+    const double change = moved.fits[k].e.value - e.value;
+    EXPECT_GT(std::abs(change), 1e-3);
+    EXPECT_LT(e.lower95, e.value - 0.8 * std::abs(change));
+    EXPECT_GT(e.upper95, e.value + 0.8 * std::abs(change));
+    EXPECT_GT(e.sd, as_declared.sd);
+  }
+}
+
 }  // namespace
 }  // namespace impactlab
