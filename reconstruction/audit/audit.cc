@@ -141,16 +141,17 @@ void JudgeGravity(const AuditInput& input, AuditResult& result) {
   const double k = input.options.significance;
   if (cosine < 0.7) {
     // The direction in which rests all have the same coordinate is the vertical, whatever its name.
-    int axis = 0, steadiest = -1;
-    for (const int i : {1, 2})
-      if (std::abs(mean(i)) > std::abs(mean(axis))) axis = i;
+    const Vector3d along = mean.cwiseAbs();
+    const int axis = along.x() >= along.y() ? (along.x() >= along.z() ? 0 : 2)
+                                            : (along.y() >= along.z() ? 1 : 2);
+    int steadiest = -1;
     if (input.rests.size() >= 3) {
       double smallest = std::numeric_limits<double>::infinity();
       for (int i = 0; i < 3; ++i) {
         if (input.body->planar && i == 1) continue;
-        std::vector<double> along;
-        for (const RestPose& rest : input.rests) along.push_back(rest.X_WB.translation()(i));
-        const double scatter = MadSigma(along);
+        std::vector<double> places;
+        for (const RestPose& rest : input.rests) places.push_back(rest.X_WB.translation()(i));
+        const double scatter = MadSigma(places);
         if (scatter < smallest) {
           smallest = scatter;
           steadiest = i;
