@@ -1,6 +1,6 @@
 #pragma once
 // Geometry of the black areas of a board, shared by the printed page, the rendered picture and the
-// detector. Private to the room.
+// detector.
 
 #include <Eigen/Core>
 #include <cstdint>

@@ -1,6 +1,6 @@
 #pragma once
 // The projection with its derivatives, without checks of the camera: the inner loop of the bundle
-// adjustment. Private to the room.
+// adjustment.
 
 #include <Eigen/Core>
 

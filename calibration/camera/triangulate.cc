@@ -12,6 +12,7 @@
 #include "data/base/error.h"
 #include "data/math/linear_algebra.h"
 #include "data/math/rotation.h"
+#include "data/statistics/statistics.h"
 
 namespace impactlab {
 namespace {
@@ -173,13 +174,12 @@ double Consistency(const std::vector<CameraRay>& rays, const Eigen::Vector3d& d,
 }
 
 void SetIntervals(TriangulatedPoint& point) {
-  const double k95 = 1.959963984540054;
   const auto to_depth = [](double rho) { return rho > 0 ? 1 / rho : kInfinity; };
   const double sd = point.sd_inverse_depth, rho = point.inverse_depth;
   point.depth_lower68 = std::isfinite(sd) ? to_depth(rho + sd) : 0;
   point.depth_upper68 = std::isfinite(sd) ? to_depth(rho - sd) : kInfinity;
-  point.depth_lower95 = std::isfinite(sd) ? to_depth(rho + k95 * sd) : 0;
-  point.depth_upper95 = std::isfinite(sd) ? to_depth(rho - k95 * sd) : kInfinity;
+  point.depth_lower95 = std::isfinite(sd) ? to_depth(rho + kNormal95 * sd) : 0;
+  point.depth_upper95 = std::isfinite(sd) ? to_depth(rho - kNormal95 * sd) : kInfinity;
 }
 
 // The rays of the observations; the reason where one of them cannot be used.

@@ -1,6 +1,5 @@
 #pragma once
-// The joint least-squares problem of calibration/solve/calibrate.h as the solver sees it. Private
-// to the room.
+// The joint least-squares problem of calibration/solve/calibrate.h as the solver sees it.
 
 #include <Eigen/Core>
 #include <Eigen/Geometry>

@@ -13,6 +13,7 @@
 #include "calibration/world/world.h"
 #include "data/base/error.h"
 #include "data/math/rotation.h"
+#include "data/statistics/statistics.h"
 
 namespace impactlab {
 namespace {
@@ -20,8 +21,8 @@ namespace {
 using calibration::RigPoint;
 
 void SetInterval(double ratio, double sd, double* lower, double* upper) {
-  *lower = ratio - 1.959963984540054 * sd;
-  *upper = ratio + 1.959963984540054 * sd;
+  *lower = ratio - kNormal95 * sd;
+  *upper = ratio + kNormal95 * sd;
 }
 
 // The ends of known lengths; an end that several lengths share is measured once.

@@ -13,6 +13,7 @@
 #include "data/base/error.h"
 #include "data/math/linear_algebra.h"
 #include "data/math/rotation.h"
+#include "data/statistics/statistics.h"
 
 namespace impactlab {
 namespace calibration {
@@ -225,7 +226,7 @@ void FitScale(Eigen::Isometry3d X, PointsProblem* problem, PointsWorld* out) {
         out->scale += step(6);
       });
   if (scaled.determined) out->sd_scale = std::sqrt(scaled.cov(6, 6));
-  out->scale_consistent = std::abs(out->scale - 1) <= 1.959963984540054 * out->sd_scale;
+  out->scale_consistent = std::abs(out->scale - 1) <= kNormal95 * out->sd_scale;
 }
 
 }  // namespace

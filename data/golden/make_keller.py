@@ -21,6 +21,8 @@ class Impact:
         self.A = [[mpf(float(x)) for x in row] for row in case["A_F"]]
         self.v = [mpf(float(x)) for x in case["v_minus_F"]]
         self.law = case["law"]
+        if self.law not in ("newton", "poisson", "energetic"):
+            raise ValueError(f"law: found {self.law}, allowed newton, poisson, energetic")
         self.e, self.mu, self.mu_s = (mpf(float(case[k])) for k in ("e", "mu_k", "mu_s"))
         (self.xx, self.xy, self.bx), (_, self.yy, self.by), (_, _, self.c) = self.A
         self.J = self.S = mpf(0)

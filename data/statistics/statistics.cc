@@ -200,6 +200,10 @@ double Median(std::vector<double> values) {
   return Interpolate(values, 0.5);
 }
 
+double MedianOrZero(const std::vector<double>& values) {
+  return values.empty() ? 0 : Median(values);
+}
+
 double MadSigma(const std::vector<double>& values) {
   const double center = Median(values);
   std::vector<double> distances;

@@ -15,6 +15,9 @@ double StudentCdf(double x, double dof);
 double ChiSquareQuantile(double p, double dof);
 double ChiSquareCdf(double x, double dof);
 
+// NormalQuantile(0.975): half the width of a 95 % interval in standard deviations.
+inline constexpr double kNormal95 = 1.959963984540054;
+
 struct Interval {
   double lower = 0, upper = 0;
 };
@@ -39,6 +42,8 @@ double StandardDeviation(const std::vector<double>& values);
 // Linear interpolation between order statistics (R type 7), 0 <= p <= 1.
 double Quantile(std::vector<double> values, double p);
 double Median(std::vector<double> values);
+// 0 where there are no values: nothing was measured.
+double MedianOrZero(const std::vector<double>& values);
 // Median absolute deviation from the median, times 1.4826 so that it estimates the standard
 // deviation of normal data.
 double MadSigma(const std::vector<double>& values);

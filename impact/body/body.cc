@@ -299,6 +299,12 @@ Body MakePoints(std::vector<Vector3d> points, double mass, const Matrix3d& inert
   return body;
 }
 
+double MeanInertia(const Body& body) {
+  return body.planar ? body.inertia_B(1, 1) : body.inertia_B.trace() / 3;
+}
+
+double RadiusOfGyration(const Body& body) { return std::sqrt(MeanInertia(body) / body.mass); }
+
 void CheckBody(const Body& body) {
   CheckPositive(body, "mass_kg", body.mass);
   const Matrix3d& I = body.inertia_B;

@@ -81,6 +81,11 @@ Body MakePoints(std::vector<Eigen::Vector3d> points, double mass, const Eigen::M
 // 0), sizes finite. Throws ConfigError naming the value and what is allowed.
 void CheckBody(const Body& body);
 
+/// About the axis of planar motion; in space the mean of the principal moments [kg m^2].
+double MeanInertia(const Body& body);
+/// Of the mean inertia [m].
+double RadiusOfGyration(const Body& body);
+
 // A plane in W: points p with normal.dot(p) = offset; the body is on the side of the normal.
 struct Plane {
   Eigen::Vector3d normal = Eigen::Vector3d::UnitZ();

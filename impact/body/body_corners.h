@@ -1,5 +1,5 @@
 #pragma once
-// Private to the room: the spheres with which a body with corners touches a plane.
+// The spheres with which a body with corners touches a plane.
 
 #include <Eigen/Core>
 #include <vector>

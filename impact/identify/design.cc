@@ -101,7 +101,7 @@ ImpactEvent DrawEvent(const PlannedImpact& planned, const Body& body, const Impa
   const ImpactOutcome outcome = Solve(event.contact, model);
   const double p = -event.contact.v_minus_F.z() / event.contact.A_F(2, 2);
   const bool wild = std::uniform_real_distribution<double>(0, 1)(random) < scatter.wild_share;
-  const double size = p * (wild ? kWild : 1), k = impact::RadiusOfGyration(body);
+  const double size = p * (wild ? kWild : 1), k = RadiusOfGyration(body);
   Eigen::Matrix<double, 6, 1> sd;
   sd << scatter.wrench.sd_tangential, scatter.wrench.sd_tangential, scatter.wrench.sd_normal,
       k * Eigen::Vector3d::Constant(scatter.wrench.sd_couple);

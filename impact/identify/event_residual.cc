@@ -131,10 +131,6 @@ void Mute(EventAt& at) {
 
 }  // namespace
 
-double RadiusOfGyration(const Body& body) {
-  return std::sqrt((body.planar ? body.inertia_B(1, 1) : body.inertia_B.trace() / 3) / body.mass);
-}
-
 Eigen::Matrix<double, 6, 6> WrenchToVelocity(const ImpactEvent& event, const Body& body) {
   const Matrix3d R = event.contact.X_WF.linear();
   const Matrix3d inverse_inertia = InverseInertiaInW(body, event.X_WB.linear());

@@ -155,7 +155,7 @@ void SetIntervals(const FitTask& task, FitPoint& best, LawFit& fit) {
     const bool moved = attempt + 1 < kAttempts &&
                        (mu_profile.FoundBetter(better) || e_profile.FoundBetter(better));
     if (moved) {
-      best = FitFrom(task, better, true, true, 1e-7);
+      best = Refined(task, FitFrom(task, better, true, true, 1e-7));
       continue;
     }
     mu.value = best.mu;

@@ -142,6 +142,68 @@ bool DescendCoefficients(const FitTask& task, const FitPoint& point, bool free_m
   return summary.IsSolutionUsable() && std::isfinite(mu) && std::isfinite(e) && std::isfinite(e_t);
 }
 
+// Cost where the scatter is held at `log_s`. By the envelope theorem its slope in the coefficients
+// is that of the cost with the best scatter.
+double CostHeld(const FitTask& task, const Eigen::Vector3d& x, const std::vector<double>& log_s) {
+  FitPoint point;
+  point.mu = x[0], point.e = x[1], point.e_t = x[2];
+  const ImpactModel model = ModelAt(task, x[0], x[1], x[2]);
+  for (const PreparedEvent& event : *task.events) {
+    point.at.push_back(EvaluateEvent(event, model, Need::kNoise));
+    if (!point.at.back().ok) return std::numeric_limits<double>::infinity();
+  }
+  const VarianceData data = ImpulseData(task, point, task.n_groups);
+  return VarianceCost(data, task.shape, log_s.data(), nullptr, nullptr);
+}
+
+// One step of Newton's method on the whole cost, of which a descent with the noise held leaves out
+// that covariances follow the coefficients. The slope is taken by differences, the curvature is the
+// Fisher information. False where the step promises too little or does not lower the cost.
+bool NewtonStep(const FitTask& task, FitPoint& best) {
+  constexpr double kDifference = 0.05;  // [standard deviations]
+  constexpr double kLeastGain = 1e-3;   // of cost: the optimum is off by 0.045 standard deviations
+  constexpr int kHalvings = 5;
+  const Eigen::Vector3d x(best.mu, best.e, best.e_t), highest(kMuMax, 1, 1);
+  Eigen::Matrix3d information = Eigen::Matrix3d::Zero();
+  for (std::size_t i = 0; i < best.at.size(); ++i) {
+    Eigen::Matrix<double, Eigen::Dynamic, 3> G(best.at[i].r.size(), 3);
+    G << best.at[i].G, Eigen::VectorXd::Zero(G.rows());
+    if (task.free_e_t) G.col(2) = best.at[i].G_e_t;
+    const Mat inverse = best.S[i].llt().solve(Mat::Identity(G.rows(), G.rows()));
+    const double weight = task.shape(best.at[i].r.dot(inverse * best.at[i].r))[1];
+    information += task.multiplicity[i] * weight * G.transpose() * inverse * G;
+  }
+  Eigen::Vector3d slope = Eigen::Vector3d::Zero();
+  const double held = CostHeld(task, x, best.log_s);
+  for (Eigen::Index k = 0; k < 3; ++k) {
+    const bool moves = (k < 2 || task.free_e_t) && information(k, k) > 0;
+    if (moves) {
+      double h = std::min(kDifference / std::sqrt(information(k, k)), 0.01);
+      if (x[k] + h > highest[k]) h = -h;
+      Eigen::Vector3d beside = x;
+      beside[k] += h;
+      slope[k] = (CostHeld(task, beside, best.log_s) - held) / h;
+    }
+    const bool at_end = (x[k] <= 0 && slope[k] > 0) || (x[k] >= highest[k] && slope[k] < 0);
+    if (moves && !at_end && std::isfinite(slope[k])) continue;
+    slope[k] = 0;
+    information.row(k).setZero();
+    information.col(k).setZero();
+    information(k, k) = 1;
+  }
+  const Eigen::Vector3d step = information.ldlt().solve(-slope);
+  if (!step.allFinite() || !(-0.5 * slope.dot(step) > kLeastGain)) return false;
+  double share = 1;
+  for (int halving = 0; halving < kHalvings; ++halving, share *= 0.5) {
+    const Eigen::Vector3d to = (x + share * step).cwiseMax(0).cwiseMin(highest);
+    FitPoint next = EvaluateAt(task, to[0], to[1], best.log_s, true, to[2]);
+    if (!next.ok || !(next.cost < best.cost)) continue;
+    best = std::move(next);
+    return true;
+  }
+  return false;
+}
+
 // Residuals of one component and the variances of their noise.
 struct ComponentResiduals {
   std::vector<double> r, noise;
@@ -268,6 +330,14 @@ FitPoint FitFrom(const FitTask& task, const FitPoint& start, bool free_mu, bool 
   return best;
 }
 
+FitPoint Refined(const FitTask& task, FitPoint best) {
+  constexpr int kSteps = 6;
+  for (int step = 0; step < kSteps && best.ok; ++step) {
+    if (!NewtonStep(task, best)) break;
+  }
+  return best;
+}
+
 double FitCouple(std::vector<PreparedEvent>& events, const IdentifyOptions& options) {
   const int dim = events.front().dim_c;
   const Shape shape(options, dim);
@@ -367,7 +437,7 @@ Optimum FitBest(const FitTask& task, const ImpactModel& start, bool scan) {
                        [](const FitPoint& a, const FitPoint& b) { return a.cost < b.cost; });
   const auto agreeing = std::count_if(
       ends.begin(), ends.end(), [&](const FitPoint& p) { return p.cost < best->cost + 0.05; });
-  return {*best, static_cast<int>(starts.size()), static_cast<int>(agreeing)};
+  return {Refined(task, *best), static_cast<int>(starts.size()), static_cast<int>(agreeing)};
 }
 
 bool RestsOnOneEvent(const FitTask& task, const FitPoint& point) {

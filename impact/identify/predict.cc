@@ -78,7 +78,7 @@ Prediction impact::PredictByImpulse(const ImpactEvent& event, const Body& body,
   const double v_n = event.contact.v_minus_F.z();
   const double p = std::max(0.0, -v_n) / event.contact.A_F(2, 2);
   const double t = fit.discrepancy.sd_tangential * p, n = fit.discrepancy.sd_normal * p;
-  const double k = p * impact::RadiusOfGyration(body), c = fit.discrepancy.sd_couple * k,
+  const double k = p * RadiusOfGyration(body), c = fit.discrepancy.sd_couple * k,
                c_n = fit.discrepancy.sd_couple_normal.value_or(fit.discrepancy.sd_couple) * k;
   Eigen::Matrix<double, 6, 1> scatter;
   scatter << t * t + cone * cone, t * t + cone * cone, n * n, c * c, c * c, c_n * c_n;

@@ -1,6 +1,5 @@
 #pragma once
-// Private to the room: derivatives of a planar law that has no closed ones, by central differences
-// within one course.
+// Derivatives of a planar law that has no closed ones, by central differences within one course.
 
 #include <array>
 #include <cmath>

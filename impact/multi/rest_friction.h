@@ -1,5 +1,5 @@
 #pragma once
-// Private to laws of several contacts: friction at contacts whose points are at rest.
+// Friction at contacts whose points are at rest.
 //
 // x stacks the tangential impulses of these contacts by the impulse parameter, B x + b are the
 // rates of slip that they leave. Coulomb's law for contacts that stay or begin to move - B x + b =

@@ -1,6 +1,5 @@
 #pragma once
-// Private to the mechanisms: two spheres that move, and how the frame of their contact turns with
-// the line of their centres.
+// Two spheres that move, and how the frame of their contact turns with the line of their centres.
 
 #include <Eigen/Core>
 #include <Eigen/Geometry>

@@ -122,12 +122,16 @@ int RunCalibrate(const CalibrateArguments& arguments) {
     WriteCalibrationPage(arguments.out / "calibration.html", run, IMPACTLAB_PLOT_LIBRARY);
   // An export that fails must hide neither the result nor the other exports.
   std::vector<std::string> written, failed;
+  int failure = kDone;
   for (const Export& one : exports) {
     if (run.refused()) break;
     try {
       WriteRig(one.path, run.rig(), one.format, {.relative = true});
       written.push_back(fmt::format("{:<11} {}", ToString(one.format), one.path.string()));
     } catch (const std::runtime_error& error) {
+      // What a format cannot hold is asked for by the call; a file that cannot be written is not.
+      failure = std::max(failure,
+                         dynamic_cast<const OutputError*>(&error) != nullptr ? kUnusable : kUsage);
       failed.push_back(
           fmt::format("--export {}={}: {}", ToString(one.format), one.path.string(), error.what()));
     }
@@ -145,7 +149,7 @@ int RunCalibrate(const CalibrateArguments& arguments) {
     if (!arguments.quiet)
       for (const std::string& line : written) fmt::print("{}\n", line);
     for (const std::string& line : failed) fmt::print(stderr, "impactlab: {}\n", line);
-    return failed.empty() ? kDone : kUsage;
+    return failure;
   }
   fmt::print(stderr, "impactlab: calibration refused, rig.yaml was not written: {}\n",
              WhyRefused(run));

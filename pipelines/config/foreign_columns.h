@@ -1,5 +1,5 @@
 #pragma once
-// Which column of a foreign table is which of ours. Private to the pipelines room.
+// Which column of a foreign table is which of ours.
 
 #include <filesystem>
 #include <map>

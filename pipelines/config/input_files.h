@@ -1,6 +1,5 @@
 #pragma once
-// Files a configuration names, and which of several cameras' files belong together. Private to the
-// pipelines room.
+// Files a configuration names, and which of several cameras' files belong together.
 
 #include <filesystem>
 #include <string>

@@ -1,6 +1,6 @@
 #pragma once
 // The keys of a configuration struct, named once: reading, writing, explaining and digesting a
-// configuration all walk the same list. Private to the pipelines room.
+// configuration all walk the same list.
 //
 // A struct that a file holds has one function `Visit`. It names every key with its unit, the member
 // it stands for, what is allowed and what it means; the default is the one in the class.

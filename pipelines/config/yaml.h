@@ -1,6 +1,5 @@
 #pragma once
-// Parts that experiment and scene files share: body, floor, flight and frame errors. Private to the
-// pipelines room.
+// Parts that experiment and scene files share: body, floor, flight and frame errors.
 
 #include <string>
 #include <string_view>

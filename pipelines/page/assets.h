@@ -1,6 +1,5 @@
 #pragma once
-// Style sheets, scripts and templates of the pages, compiled in from pipelines/assets. Private to
-// the pages.
+// Style sheets, scripts and templates of the pages, compiled in from pipelines/assets.
 
 #include <string_view>
 

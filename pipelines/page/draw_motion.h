@@ -1,6 +1,5 @@
 #pragma once
-// What the parts of a mechanism look like, for its page and its video. Private to the pipelines
-// room.
+// What the parts of a mechanism look like, for its page and its video.
 
 #include <Eigen/Core>
 #include <Eigen/Geometry>

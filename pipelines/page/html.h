@@ -1,6 +1,6 @@
 #pragma once
 // Small pieces of HTML for the report: escaping, numbers with their uncertainty, tables and
-// interval charts. Private to the report.
+// interval charts.
 
 #include <limits>
 #include <string>

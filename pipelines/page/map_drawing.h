@@ -1,6 +1,6 @@
 #pragma once
 // The frame that pictures of maps and diagrams share: SVG that stands alone, with axes, legend and
-// colours that colour-blind readers can distinguish. Private to the pipelines room.
+// colours that colour-blind readers can distinguish.
 
 #include <cstddef>
 #include <functional>

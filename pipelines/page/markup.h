@@ -1,8 +1,7 @@
 #pragma once
 // Blocks of pages that recur, as templates in pipelines/assets (Mustache, mustache.github.io):
 // `{{name}}` is plain text and escaped, `{{{name}}}` is HTML, `{{#name}}...{{/name}}` is there
-// where a flag is set or a text is not empty, and once for every entry of a list. Private to the
-// pages.
+// where a flag is set or a text is not empty, and once for every entry of a list.
 
 #include <map>
 #include <string>

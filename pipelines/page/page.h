@@ -1,6 +1,5 @@
 #pragma once
 // What all pages of the program share: one complete file that loads nothing from the network.
-// Private to the pages.
 
 #include <filesystem>
 #include <string>

@@ -1,6 +1,6 @@
 #pragma once
 // Plots of the report as data. One description serves both renderers: the plotting library in the
-// page and our own static SVG. Private to the report.
+// page and our own static SVG.
 
 #include <Eigen/Core>
 #include <limits>

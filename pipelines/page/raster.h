@@ -1,6 +1,5 @@
 #pragma once
 // Drawing by exact area: polygons over grids of cells, the blur of a lens, the noise of a sensor.
-// Private to the synthetic videos.
 
 #include <Eigen/Core>
 #include <cstdint>

@@ -1,7 +1,7 @@
 #pragma once
 // Axes of the drawings: linear scales, where round ticks lie, and their lines and labels as SVG.
 // What they look like is said by the style sheet of a page, or by attributes in a picture that
-// stands alone. Private to the pages.
+// stands alone.
 
 #include <string>
 #include <vector>

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "data/statistics/statistics.h"
+
 namespace impactlab::pipelines {
 namespace {
 
@@ -13,7 +15,6 @@ constexpr double kFewFrames = 8;
 // Images of markers smaller than this have centroids with a bias of the pixel grid [px].
 constexpr double kSmallMarker = 5;
 constexpr double kOutside = 0.05;
-constexpr double kDesignNormal95 = 1.959963984540054;
 
 // Largest or smallest of a figure over the settings that get drops.
 template <typename Pick>
@@ -176,7 +177,7 @@ std::vector<std::string> DescribeLimits(const ExperimentDesign& plan, const Plan
                                 100 * (1 - c.determined), last.drops));
   for (int k = 0; k < 2; ++k) {
     const std::string name = k == 0 ? "mu" : e;
-    const double shared = kDesignNormal95 * result.common[k], scatter = result.by_scatter[k],
+    const double shared = kNormal95 * result.common[k], scatter = result.by_scatter[k],
                  noise = result.by_noise[k];
     const double rest = std::hypot(scatter, noise);
     if (shared > rest)

@@ -18,7 +18,6 @@ namespace {
 using Eigen::Vector2d;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kNormal95 = 1.959963984540054;
 constexpr double kMuTop = 10;
 
 std::uint64_t Mixed(std::uint64_t seed, std::uint64_t stream, std::uint64_t k) {

@@ -125,11 +125,15 @@ Events FromArrays(const Body& body, const py::object& v_minus, const py::object&
                   const std::optional<std::vector<std::string>>& recording,
                   const py::object& normal, double offset, const py::object& gravity) {
   const py::object given_cov = cov.is_none() ? py::object(Zeros({kEventDim, kEventDim})) : cov;
+  const auto given = [](const py::object& value, std::initializer_list<double> otherwise) {
+    return value.is_none() ? py::object(py::cast(std::vector<double>(otherwise))) : value;
+  };
+  const py::object turned = given(quaternion, {1, 0, 0, 0}), place = given(position, {0, 0, 0});
   const Batch vm(v_minus, "v_minus_m_per_s", {{3}}),
       wm(omega_minus, "omega_minus_rad_per_s", {{3}}), vp(v_plus, "v_plus_m_per_s", {{3}}),
       wp(omega_plus, "omega_plus_rad_per_s", {{3}}), r(lever, "lever_m", {{3}}),
-      S(given_cov, "cov", {{kEventDim, kEventDim}}), q(quaternion, "quaternion", {{4}}),
-      p(position, "position_m", {{3}});
+      S(given_cov, "cov", {{kEventDim, kEventDim}}), q(turned, "quaternion", {{4}}),
+      p(place, "position_m", {{3}});
   const py::ssize_t n = Cases({&vm, &wm, &vp, &wp, &r, &S, &q, &p});
   if (recording && static_cast<py::ssize_t>(recording->size()) != n)
     throw ConfigError(fmt::format("recording: found {} names, allowed {}", recording->size(), n));
@@ -137,6 +141,9 @@ Events FromArrays(const Body& body, const py::object& v_minus, const py::object&
   const std::vector<int> active = pipelines::ActiveRows(body.planar);
   std::map<std::string, int> seen;
   Events out;
+  out.attitudes = body.shape == BodyShape::kBall || !quaternion.is_none();
+  out.places = !position.is_none();
+  out.floor = surface.plane, out.gravity_W = surface.gravity_W;
   for (py::ssize_t i = 0; i < n; ++i) {
     ImpactEvent e;
     e.planar = body.planar;
@@ -180,7 +187,8 @@ Events FromArrays(const Body& body, const py::object& v_minus, const py::object&
 Events Select(const Events& events, const py::object& which) {
   const py::object numpy = py::module_::import("numpy");
   const py::object places = numpy.attr("arange")(events.list.size()).attr("__getitem__")(which);
-  Events out;
+  Events out = events;
+  out.list.clear();
   for (const py::handle& place : numpy.attr("atleast_1d")(places))
     out.list.push_back(events.list[place.cast<std::size_t>()]);
   return out;
@@ -193,6 +201,8 @@ py::object IdentifyEvents(const Events& events, const Body& body,
   Experiment experiment;
   experiment.body = body;
   experiment.seed = seed;
+  experiment.floor = events.floor;
+  experiment.motion.flight.gravity_W = events.gravity_W;
   experiment.laws.clear();
   for (const std::string& name : laws) {
     const std::optional<RestitutionLaw> found = RestitutionLawOf(name);
@@ -230,13 +240,34 @@ Surface::Surface(const py::object& normal, double offset, const py::object& grav
 }
 
 py::object Identified(const Experiment& experiment, const Events& events, bool force) {
-  std::string json;
+  TableStates states;
+  states.path = events.path;
+  states.floor = events.floor;
+  states.table.events = events.list;
+  states.table.of_run = events.of_run;
+  states.table.attitudes = events.attitudes;
+  states.table.places = events.places;
+  std::string fit, audit;
   {
     const Unlocked unlocked;
-    json = ToJson(FitAll(experiment, events.list, {.cancellation = &unlocked.cancellation()},
-                         JudgeImpacts(experiment, events.list, force)));
+    const JudgedStates judged = JudgeStates(experiment, states, force);
+    fit = ToJson(FitStates(experiment, judged, {.cancellation = &unlocked.cancellation()}));
+    audit = ToJson(judged);
   }
-  return FromJson(json);
+  py::object out = FromJson(fit);
+  out["states_audit"] = FromJson(audit);
+  return out;
+}
+
+Events EventsOf(TableStates states, const Eigen::Vector3d& gravity_W) {
+  Events out;
+  out.list = std::move(states.table.events);
+  out.path = std::move(states.path);
+  out.of_run = states.table.of_run;
+  out.attitudes = states.table.attitudes;
+  out.places = states.table.places;
+  out.floor = states.floor, out.gravity_W = gravity_W;
+  return out;
 }
 
 void AddBodies(py::module_& module) {
@@ -316,8 +347,6 @@ void AddBodies(py::module_& module) {
 
   const py::tuple up = py::make_tuple(0.0, 0.0, 1.0),
                   down = py::make_tuple(0.0, 0.0, -kStandardGravity);
-  const py::tuple upright = py::make_tuple(1.0, 0.0, 0.0, 0.0),
-                  origin = py::make_tuple(0.0, 0.0, 0.0);
   module.def(
       "contact_states", &ContactStates, py::arg("body"), py::arg("position_m"),
       py::arg("quaternion"), py::arg("v_m_per_s"), py::arg("omega_rad_per_s"), py::kw_only(),
@@ -335,14 +364,14 @@ p_m (n, 3) the lowest point, gap_m (n,). ConfigError for shapes.)");
           "from_arrays", &FromArrays, py::arg("body"), py::kw_only(), py::arg("v_minus_m_per_s"),
           py::arg("omega_minus_rad_per_s"), py::arg("v_plus_m_per_s"),
           py::arg("omega_plus_rad_per_s"), py::arg("lever_m"), py::arg("cov") = py::none(),
-          py::arg("quaternion") = upright, py::arg("position_m") = origin,
+          py::arg("quaternion") = py::none(), py::arg("position_m") = py::none(),
           py::arg("recording") = py::none(), py::arg("normal") = up, py::arg("offset_m") = 0.0,
           py::arg("gravity_m_per_s2") = down,
           R"(Events of arrays (n, 3) in W: velocities of the centre of mass, spins, lever from the centre of mass to the contact.
 
-cov: joint covariance (n, 15, 15) or (15, 15) in the order of EVENT_COMPONENTS; None: exact. quaternion (n, 4: w, x, y, z) turns the body's
-inertia. Impacts of one name in `recording` are numbered in their order. What does not approach the plane is not accepted. In planar motion
-v_y, omega_x, omega_z and r_y are 0, and omega_y is minus the rate of theta. Raises ConfigError.)")
+cov: joint covariance (n, 15, 15) or (15, 15) in the order of EVENT_COMPONENTS; None: exact. quaternion (n, 4: w, x, y, z; None: not known, taken
+for upright) turns the body's inertia. position_m: of the centre of mass (None: not known). Impacts of one name in `recording` are numbered
+in their order. What does not approach the plane is not accepted. In planar motion v_y, omega_x, omega_z and r_y are 0, and omega_y is minus the rate of theta. Raises ConfigError.)")
       .def(
           "arrays", &EventArrays,
           R"(A dict of arrays with one row an event, in W unless a name ends on F: recording, impact, t_s, sd_t_s, position_m, quaternion,
@@ -368,7 +397,11 @@ sigma_angle_rad, accepted, reason, detail.)")
       [](const std::filesystem::path& path, const Body& body, const py::object& normal,
          double offset, const py::object& gravity) {
         const Surface surface(normal, offset, gravity);
-        return Events{ReadEvents(path, body, surface.plane, surface.gravity_W)};
+        Experiment experiment;
+        experiment.body = body;
+        experiment.floor = surface.plane;
+        experiment.motion.flight.gravity_W = surface.gravity_W;
+        return EventsOf(LoadStates(experiment, path), surface.gravity_W);
       },
       py::arg("path"), py::arg("body"), py::kw_only(), py::arg("normal") = up,
       py::arg("offset_m") = 0.0, py::arg("gravity_m_per_s2") = down,
@@ -383,6 +416,7 @@ The surface is the plane normal . p = offset_m in W. Raises DataError with row a
       R"(Friction and restitution of accepted events by each law, as `impactlab identify` finds them.
 
 likelihood: "adaptive" (the likelier of the next two), "gaussian", "student_t", "contamination". bootstrap: resamples over recordings. grid: points a side of the confidence region.
+The events are audited first, and corrected where the audit names a cause ("states_audit" holds what it found).
 Returns what fit.json holds (schema impactlab.fit/1, data/README.md): fits[k]["parameters"]["mu_k"] with value, sd, sd_noise_only, lower95,
 upper95, identifiable, reason, and with "e_t" where contacts spring back; covariance; discrepancy; rejected. Where the events contradict a rigid body (verdict "does_not_close"),
 the values are None unless force_coefficients. None stands for what has no finite value. Raises ConfigError;

@@ -86,14 +86,15 @@ void AddExperiments(py::module_& module) {
       .def(
           "load_events",
           [](const Experiment& e, const std::filesystem::path& path) {
-            return Events{ReadEvents(path, e.body, e.floor, e.motion.flight.gravity_W)};
+            return EventsOf(LoadStates(e, path), e.motion.flight.gravity_W);
           },
           py::arg("path"),
-          "Reads an events table of this body over this floor. Raises DataError with row and "
-          "column.")
+          "Reads an events table of this body over this floor; what `correction` and `release` of "
+          "the file declare is taken into account. Raises DataError with row and column.")
       .def("identify", &Identified, py::arg("events"), py::arg("force_coefficients") = false,
            "Friction and restitution by the laws and options of the file: what `impactlab "
-           "identify` writes to fit.json. Where the events contradict a rigid body, verdict and "
+           "identify` writes to fit.json, with the audit of the events as \"states_audit\". Where "
+           "the events contradict a rigid body, verdict and "
            "reason say so and the values are None, unless force_coefficients.")
       .def(
           "yaml", [](const Experiment& e) { return ToYaml(e); },

@@ -1,5 +1,5 @@
 #pragma once
-// Parts of the report and what they share. Private to the report.
+// Parts of the report and what they share.
 
 #include <map>
 #include <span>

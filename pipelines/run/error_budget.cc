@@ -26,7 +26,7 @@ std::vector<const ImpactBundle*> AcceptedDrops(const Analysis& analysis) {
   return used;
 }
 
-// FittedCoefficients of all fits, in order; NaN where there is none.
+// Coefficients of all fits, in order; NaN where there is none.
 Eigen::VectorXd FittedCoefficients(const FitResult& fit) {
   std::vector<double> values;
   for (const LawFit& law : fit.fits)
@@ -90,7 +90,7 @@ class Maker {
   }
 
  private:
-  // FittedCoefficients that the events give with the common errors at c.
+  // Coefficients that the events give with the common errors at c.
   Eigen::VectorXd Descend(const Eigen::VectorXd& c) const {
     const EventsOfBody moved = common_.At(c);
     FitResult result;
@@ -212,8 +212,7 @@ class Maker {
   const CommonErrors& common_;
   const SharedErrors& shared_;
   std::vector<const ImpactBundle*> used_;
-  // FittedCoefficients by directions of what is left of the common errors, and by the declared
-  // ones.
+  // Coefficients by directions of what is left of the common errors, and by the declared ones.
   Eigen::MatrixXd moved_, declared_;
   ErrorBudget budget_;
   std::size_t coefficients_ = 0;
@@ -228,7 +227,7 @@ ErrorBudget MakeBudget(const Experiment& experiment, const Analysis& analysis, c
 }
 
 void AddCommon(const ErrorBudget& budget, FitResult* fit) {
-  constexpr double kNormal95 = 1.959964, kFar = 0.1;
+  constexpr double kFar = 0.1;
   Eigen::Index first = 0;
   for (LawFit& law : fit->fits) {
     const auto parameters = ListParameters(law);

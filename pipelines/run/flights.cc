@@ -11,13 +11,12 @@
 #include "data/files/atomic_file.h"
 #include "data/files/number_json.h"
 #include "data/files/table.h"
+#include "data/statistics/statistics.h"
 
 namespace impactlab {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-constexpr double k95 = 1.959963984540054;
 
 std::string Blamed(const FlightCheck& check) {
   std::string names;
@@ -78,8 +77,8 @@ void Summarise(FlightReport* report) {
     s.out.value = s.weighted / s.weight;
     s.out.expected = s.expected / s.weight;
     s.out.sd = s.sds / s.weight;
-    s.out.lower95 = s.out.value - k95 * s.out.sd;
-    s.out.upper95 = s.out.value + k95 * s.out.sd;
+    s.out.lower95 = s.out.value - kNormal95 * s.out.sd;
+    s.out.upper95 = s.out.value + kNormal95 * s.out.sd;
     report->quantities.push_back(s.out);
   }
 }
@@ -164,7 +163,7 @@ void WriteFlights(const std::filesystem::path& folder, const MarkerRecordings& m
           .Text(q.name)
           .Text(q.unit.empty() ? "1" : q.unit);
       for (const double x :
-           {q.value, q.expected, q.sd, q.value - k95 * q.sd, q.value + k95 * q.sd, q.z})
+           {q.value, q.expected, q.sd, q.value - kNormal95 * q.sd, q.value + kNormal95 * q.sd, q.z})
         out.Number(x);
       out.Integer(q.ok).EndRow();
     }

@@ -46,14 +46,15 @@ LawFit WithheldFit(RestitutionLaw law, const std::string& reason) {
 
 }  // namespace
 
+DataVerdict DoesNotClose(const std::string& reason, bool force) {
+  return {.verdict = ClosureWord(Closure::kDoesNotClose), .reason = reason, .withheld = !force};
+}
+
 DataVerdict JudgeAudit(const AuditResult& recorded, const AuditResult* corrected, bool force) {
   const AuditResult& last = corrected ? *corrected : recorded;
   const ClosureVerdict& judged = last.closure;
   // No momentum of impacts, nor any cause of its residual, is asked of what is not one body.
-  if (!last.rigidity.rigid)
-    return {.verdict = ClosureWord(Closure::kDoesNotClose),
-            .reason = last.rigidity.text,
-            .withheld = !force};
+  if (!last.rigidity.rigid) return DoesNotClose(last.rigidity.text, force);
   DataVerdict out = VerdictOf(judged, force);
   std::string named;
   for (const Finding& finding : recorded.findings)
@@ -62,18 +63,17 @@ DataVerdict JudgeAudit(const AuditResult& recorded, const AuditResult* corrected
   // No correction changes the inertia of a body: two sources against it stand above a residual.
   for (const Finding& finding : last.findings)
     if (finding.named && finding.parameter == kInertiaFinding)
-      return {.verdict = ClosureWord(Closure::kDoesNotClose),
-              .reason = "the inertia declared contradicts momentum and shape, which agree: " +
-                        last.inertia_note,
-              .withheld = !force};
+      return DoesNotClose(
+          "the inertia declared contradicts momentum and shape, which agree: " + last.inertia_note,
+          force);
   for (const Finding& finding : last.findings) {
     if (!IsOfHand(finding) || judged.closure == Closure::kDoesNotClose) continue;
-    return {.verdict = ClosureWord(Closure::kDoesNotClose),
-            .reason = finding.text + (corrected ? ", after the corrections that the experiment "
-                                                  "file allows (audit: {apply: all} allows all)"
-                                                : ", and the experiment file does not let it "
-                                                  "correct (audit: {apply: all})"),
-            .withheld = !force};
+    return DoesNotClose(
+        finding.text + (corrected ? ", after the corrections that the experiment file allows "
+                                    "(audit: {apply: all} allows all)"
+                                  : ", and the experiment file does not let it correct (audit: "
+                                    "{apply: all})"),
+        force);
   }
   const bool was_open = recorded.closure.closure == Closure::kDoesNotClose;
   if (judged.closure == Closure::kDoesNotClose && corrected) {

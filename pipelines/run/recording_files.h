@@ -1,6 +1,6 @@
 #pragma once
 // Which files are the recordings of an experiment, and which are not: tables that an earlier run
-// left where they match as well. Private to the pipelines room.
+// left where they match as well.
 
 #include <filesystem>
 #include <string>

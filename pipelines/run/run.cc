@@ -220,7 +220,7 @@ const Finding* UndeclaredDrag(const AuditResult& audit) {
 DataVerdict VerdictOnFall(const SetDiagnosis& seen, bool force) {
   std::string reason = seen.seen;
   for (const SetCause& cause : seen.causes) reason += "; " + cause.text;
-  return {.verdict = ClosureWord(Closure::kDoesNotClose), .reason = reason, .withheld = !force};
+  return DoesNotClose(reason, force);
 }
 
 // What the recordings show, with the correction known beforehand, where no impact was accepted.
@@ -265,7 +265,7 @@ RunResult RunExperiment(const Experiment& declared, Recordings recordings,
   const auto start = std::chrono::steady_clock::now();
   RunResult run;
   run.experiment = WithNoiseOf(recordings, declared);
-  const Experiment& experiment = run.experiment;
+  Experiment& experiment = run.experiment;  // as declared, later with the drag that flights show
   CheckGroups(experiment, recordings);
   const auto* const poses = PosesOf(recordings);
   const auto* const markers = std::get_if<MarkerRecordings>(&recordings.data);
@@ -286,7 +286,7 @@ RunResult RunExperiment(const Experiment& declared, Recordings recordings,
   if (const Finding* drag = UndeclaredDrag(run.audit); drag != nullptr && poses != nullptr) {
     Finding found = *drag;
     found.text += "; the flights are fitted with it";
-    run.experiment.motion.flight.drag_per_m += found.estimate.value;
+    experiment.motion.flight.drag_per_m += found.estimate.value;
     recorded = AnalyseMotions(experiment, recordings, experiment.correction,
                               "fitting motion with drag", context);
     run.audit = pipelines::AuditImpacts(experiment, recorded.analysis);

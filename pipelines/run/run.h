@@ -87,6 +87,10 @@ struct RunOptions {
 RunResult RunExperiment(const Experiment& declared, Recordings recordings,
                         const RunOptions& options = {}, const RunContext& context = {});
 
+// The verdict on data that are not of one rigid body in single impacts. `force`: coefficients are
+// not withheld.
+DataVerdict DoesNotClose(const std::string& reason, bool force);
+
 // The verdict of accepted impacts, as recorded, of the experiment's body over its floor. Those of a
 // struck body that moves are not judged here. `force`: coefficients are not withheld.
 DataVerdict JudgeImpacts(const Experiment& experiment, const std::vector<ImpactEvent>& events,

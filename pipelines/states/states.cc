@@ -197,20 +197,15 @@ JudgedStates JudgeStates(const Experiment& e, const TableStates& states, bool fo
       out.inertia = UndecidedInertia(out.corrected ? *out.corrected : *out.recorded);
   }
   const std::string not_rigid = states.table.of_run ? NotRigidIn(states.path) : std::string();
-  if (!not_rigid.empty())
-    out.verdict = {
-        .verdict = ClosureWord(Closure::kDoesNotClose), .reason = not_rigid, .withheld = !force};
+  if (!not_rigid.empty()) out.verdict = DoesNotClose(not_rigid, force);
   if (not_rigid.empty() && !out.verdict.verdict.starts_with("closes")) {
     out.causes = FindStateCauses(e, states);
     if (!out.causes.empty() && out.verdict.verdict == ClosureWord(Closure::kNotTested)) {
-      out.verdict.verdict = ClosureWord(Closure::kDoesNotClose);
-      out.verdict.withheld = !force;
+      out.verdict = DoesNotClose(out.verdict.reason, force);
     }
     const std::string apart =
         out.causes.empty() ? WhyNotOneBody(e, out.events, out.verdict) : std::string();
-    if (!apart.empty())
-      out.verdict = {
-          .verdict = ClosureWord(Closure::kDoesNotClose), .reason = apart, .withheld = !force};
+    if (!apart.empty()) out.verdict = DoesNotClose(apart, force);
     for (const StateCause& cause : out.causes)
       out.verdict.reason += fmt::format("; it closes if {} ({})", cause.text, cause.cure);
   }

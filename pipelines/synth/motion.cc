@@ -101,8 +101,7 @@ void ApplyStrike(const Body& body, const MotionRules& rules, std::mt19937_64& rn
     e.omega_plus = e.omega_minus + change.domega_W + inverse_inertia * (R_WF * couple_F);
   };
   const double p = std::abs(e.contact.v_minus_F.z()) / e.contact.A_F(2, 2);
-  const double k =
-      std::sqrt((body.planar ? body.inertia_B(1, 1) : body.inertia_B.trace() / 3) / body.mass);
+  const double k = RadiusOfGyration(body);
   const double wild = s.wild_share > 0 && uniform(rng) < s.wild_share ? kWildFactor : 1;
   if (s.sd_tangential > 0 || s.sd_normal > 0 || s.sd_couple > 0) {
     const double before = KineticEnergy(body, e.X_WB.linear(), e.v_minus, e.omega_minus);

@@ -1,6 +1,5 @@
 #pragma once
-// Motion of one synthetic drop: free flight, impacts, contact that lasts. Private to the pipelines
-// room.
+// Motion of one synthetic drop: free flight, impacts, contact that lasts.
 //
 // Until contact lasts for the first time, flight follows Propagate, and impacts are roots of the
 // gap of each vertex, found to 1e-12 s and solved with Solve. Contact lasts where bounces become

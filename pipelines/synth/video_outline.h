@@ -1,6 +1,5 @@
 #pragma once
-// Outlines of bodies and markers in the picture of a camera, and the motion they follow. Private to
-// the synthetic videos.
+// Outlines of bodies and markers in the picture of a camera, and the motion they follow.
 
 #include <Eigen/Core>
 #include <Eigen/Geometry>

@@ -1,6 +1,5 @@
 #pragma once
-// Columns of an events table, shared by events.csv and truth.csv. Private to the pipelines room;
-// documented in data/README.md.
+// Columns of an events table, shared by events.csv and truth.csv; documented in data/README.md.
 
 #include <string>
 #include <vector>

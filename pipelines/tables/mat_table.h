@@ -1,5 +1,5 @@
 #pragma once
-// Tables out of MAT-files. Private to the pipelines room.
+// Tables out of MAT-files.
 
 #include <filesystem>
 

@@ -290,6 +290,43 @@ std::optional<StruckState> StruckOf(const EventTable& in, std::size_t row, bool 
   return struck;
 }
 
+// Every component of an accepted event is finite, but for spins that need not be known; in planar
+// motion only those of the plane are not 0.
+void CheckComponents(const EventTable& in, std::size_t row, const ImpactEvent& e,
+                     bool needs_spin_before, bool needs_spin_after) {
+  const std::vector<std::string>& names = pipelines::EventComponents();
+  const std::vector<int> active = pipelines::ActiveRows(e.planar);
+  for (int i = 0; i < kEventDim; ++i) {
+    const double value = in.Get(names[i], row, 0);
+    const bool spin = i < kLever && (i / 3) % 2 == 1;
+    if (spin && !(i < kVPlus ? needs_spin_before : needs_spin_after)) continue;
+    if (e.accepted && !std::isfinite(value))
+      throw in.Fault(row, names[i], "a finite number in an accepted event");
+    if (std::find(active.begin(), active.end(), i) == active.end() && std::abs(value) > 0) {
+      throw in.Fault(row, names[i],
+                     "0 or no such column in planar motion, which runs in the x-z plane");
+    }
+  }
+}
+
+// As stated, or from the lever; else the body's lowest point.
+Vector3d ContactPointOf(const EventTable& in, std::size_t row, const ImpactEvent& e,
+                        const Body& body, const Plane& floor) {
+  Vector3d p_WP;
+  if (in.HasVector("p", body.planar) && in.Has("x") && in.Has("z")) {
+    p_WP = VectorAt(in, "p", row);
+  } else if (in.HasVector("r", body.planar)) {
+    p_WP = e.X_WB.translation() + VectorAt(in, "r", row);
+  } else {
+    const Vector3d n = floor.normal.normalized();
+    p_WP = e.X_WB * SupportLever(body, e.X_WB.linear().transpose() * n);
+  }
+  if (e.accepted && !p_WP.allFinite())
+    throw in.Fault(row, in.Has("p_x") ? "p_x" : "r_x",
+                   "a finite contact point in an accepted event");
+  return p_WP;
+}
+
 ImpactEvent EventOf(const EventTable& in, std::size_t row, const Body& body, const Plane& floor,
                     const Vector3d& gravity_W) {
   ImpactEvent e;
@@ -314,39 +351,18 @@ ImpactEvent EventOf(const EventTable& in, std::size_t row, const Body& body, con
   e.omega_minus = VectorAt(in, "omega_minus", row);
   e.v_plus = VectorAt(in, "v_plus", row);
   e.omega_plus = VectorAt(in, "omega_plus", row);
-  const std::vector<std::string>& names = pipelines::EventComponents();
-  const std::vector<int> active = pipelines::ActiveRows(body.planar);
   // A ball's impulse follows from its velocities alone.
   const bool ball = e.accepted && body.shape == BodyShape::kBall;
   const bool knows_before = e.omega_minus.allFinite(), knows_after = e.omega_plus.allFinite();
   const bool spin_unknown = ball && (!knows_before || !knows_after);
-  for (int i = 0; i < kEventDim; ++i) {
-    const double value = in.Get(names[i], row, 0);
-    const bool spin = i < kLever && (i / 3) % 2 == 1;
-    if (spin_unknown && spin && !(i < kVPlus ? knows_before : knows_after)) continue;
-    if (e.accepted && !std::isfinite(value))
-      throw in.Fault(row, names[i], "a finite number in an accepted event");
-    if (std::find(active.begin(), active.end(), i) == active.end() && std::abs(value) > 0) {
-      throw in.Fault(row, names[i],
-                     "0 or no such column in planar motion, which runs in the x-z plane");
-    }
-  }
+  CheckComponents(in, row, e, !ball || knows_before, !ball || knows_after);
   if (!has_accepted || e.accepted || in.Has("qw")) {
     if (e.accepted || std::isfinite(in.Get("qw", row, 1)))
       e.X_WB.linear() = Attitude(in, row, body.planar);
   }
   e.X_WB.translation() = Vector3d(in.Get("x", row, 0), in.Get("y", row, 0), in.Get("z", row, 0));
-  if (in.HasVector("p", body.planar) && in.Has("x") && in.Has("z")) {
-    e.p_WP = VectorAt(in, "p", row);
-  } else if (in.HasVector("r", body.planar)) {
-    e.p_WP = e.X_WB.translation() + VectorAt(in, "r", row);
-  } else {
-    const Vector3d n = floor.normal.normalized();
-    e.p_WP = e.X_WB * SupportLever(body, e.X_WB.linear().transpose() * n);
-  }
-  if (e.accepted && !e.p_WP.allFinite())
-    throw in.Fault(row, in.Has("p_x") ? "p_x" : "r_x",
-                   "a finite contact point in an accepted event");
+  e.p_WP = ContactPointOf(in, row, e, body, floor);
+  const std::vector<std::string>& names = pipelines::EventComponents();
   for (int i = 0; i < kEventDim; ++i) {
     const double sd = in.Get("sd_" + names[i], row, 0);
     if (spin_unknown && !std::isfinite(sd)) continue;

@@ -30,11 +30,6 @@
 namespace impactlab {
 namespace {
 
-// 0 where nothing was measured.
-double MedianOrZero(const std::vector<double>& values) {
-  return values.empty() ? 0 : Median(values);
-}
-
 // Frame rate of stamps that may be rounded or have gaps.
 double FrameRateOf(const std::vector<double>& stamps) {
   std::vector<double> steps;

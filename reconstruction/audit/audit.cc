@@ -239,9 +239,7 @@ std::vector<const ImpactEvent*> SingleContacts(const AuditInput& input, const Er
 void JudgeInertia(const AuditInput& input, const ErrorLayout& layout,
                   const Explanation& explanation, AuditResult& result) {
   const Body& body = *input.body;
-  const auto size = [&](const Body& b) {
-    return body.planar ? b.inertia_B(1, 1) : b.inertia_B.trace() / 3;
-  };
+  const auto size = [&](const Body& b) { return MeanInertia(b); };
   const double given = size(body);
   const std::string word = body.planar ? "inertia about y" : "mean inertia";
   const char* unit = body.mass_known ? "kg m^2" : "m^2 (per kg)";

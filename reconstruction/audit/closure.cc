@@ -54,7 +54,7 @@ Residual ResidualOf(const ImpactEvent& event, const Body& body) {
   out.predicted = (change - e).squaredNorm();
   out.product = change.dot(change - e);
   out.components = body.planar ? 1 : event.unseen_axis_B.isZero(0) ? 3 : 2;
-  const double inertia = body.planar ? body.inertia_B(1, 1) : body.inertia_B.trace() / 3;
+  const double inertia = MeanInertia(body);
   out.possible = ((event.p_WP - event.X_WB.translation()).squaredNorm() *
                   (event.v_plus - event.v_minus).squaredNorm()) *
                  std::pow(body.mass / inertia, 2);

@@ -238,8 +238,7 @@ MomentumAudit AuditMomentum(const AuditInput& all, const ErrorLayout& layout,
   const Body& body = *input.body;
   MomentumAudit audit;
   const int n = audit.n = input.events.size();
-  audit.gyration_body =
-      std::sqrt((body.planar ? body.inertia_B(1, 1) : body.inertia_B.trace() / 3) / body.mass);
+  audit.gyration_body = RadiusOfGyration(body);
   audit.gyration_normal = audit.gyration_tangential =
       Undetermined(fmt::format("{} accepted events are too few", n));
   if (n == 0) return audit;

@@ -24,10 +24,9 @@ using Eigen::VectorXd;
 constexpr double kSecondSource = 2.5;  // standard deviations at which a second source counts
 // an explanation this much worse in chi-square is no rival: three standard deviations
 constexpr double kRivalMargin = 9;
-constexpr double kSameSize =
-    // sources that differ by less than this share of the error agree on the cause, if not on its
-    // last digit
-    0.25;
+// sources that differ by less than this share of the error agree on the cause, if not on its last
+// digit
+constexpr double kSameSize = 0.25;
 constexpr double kBlind = 20;  // natural units: an sd above this gives no information
 constexpr double kTiny = 1e-9;
 

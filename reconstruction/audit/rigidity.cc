@@ -73,7 +73,7 @@ std::string Sentence(const RigidityVerdict& v, bool planar) {
 RigidityVerdict JudgeRigidity(std::span<const FlightArc> arcs, const Body& body,
                               const Vector3d& gravity_W) {
   RigidityVerdict verdict;
-  const double inertia = body.planar ? body.inertia_B(1, 1) : body.inertia_B.trace() / 3;
+  const double inertia = MeanInertia(body);
   const Matrix3d weight =
       body.planar ? Matrix3d(Matrix3d::Identity()) : Matrix3d(body.inertia_B / inertia);
   const double gyration = std::sqrt(inertia / body.mass);

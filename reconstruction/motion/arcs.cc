@@ -342,59 +342,14 @@ void Move(ArcState<D>& state, const Eigen::Matrix<double, D, 1>& step) {
   }
 }
 
-}  // namespace
-
+// Covariance of what JoinArcs joins: both states where the arcs meet, and the time. S: covariance
+// of the gap between the poses, `weight` its inverse, `information` that on the time.
 template <int D>
-Joint<D> JoinArcs(const Arc& minus_arc, const Arc& plus_arc, const FlightModel& model,
-                  const JoinOptions& options) {
-  using Vector = Eigen::Matrix<double, D, 1>;
+void SetCovariance(const ArcState<D>& minus, const ArcState<D>& plus,
+                   const Eigen::Matrix<double, D, D>& weight, const Eigen::Matrix<double, D, D>& S,
+                   const Eigen::Matrix<double, D, 1>& approach, double information,
+                   Joint<D>* joint) {
   using Matrix = Eigen::Matrix<double, D, D>;
-  Joint<D> joint;
-  if (!minus_arc.converged || !plus_arc.converged) return joint;
-  Matrix jump = Matrix::Zero();
-  constexpr int kPositions = D == 3 ? 2 : 3;
-  for (int k = 0; k < D; ++k)
-    jump(k, k) = std::pow(k < kPositions ? options.jump_position : options.jump_angle, 2);
-  const double width = options.t_max - options.t_min;
-  double t = 0.5 * (options.t_min + options.t_max);
-  ArcState<D> minus, plus;
-  Vector gap, approach;
-  Matrix weight, S;
-  double information = 0, step = 0;
-  bool at_border = false;
-  // One bounded unknown, and weights that move with it: the cost that a step lowers is not that of
-  // the next, so the driver of data/math does not serve here.
-  for (int iteration = 0; iteration < 30; ++iteration) {
-    minus = StateAt<D>(minus_arc, model, t);
-    plus = StateAt<D>(plus_arc, model, t - options.delay);
-    gap = PoseGap<D>(minus, plus);
-    approach = plus.velocity - minus.velocity;
-    S = minus.cov.template topLeftCorner<D, D>() + plus.cov.template topLeftCorner<D, D>() + jump;
-    if constexpr (D == 6)
-      weight = Inverse(S);
-    else
-      weight = S.inverse();
-    const Vector pull = weight * approach;
-    information = approach.dot(pull);
-    if (!(information > 0) || !std::isfinite(information)) return joint;
-    step = -pull.dot(gap) / information;
-    const double next = std::clamp(t + step, options.t_min, options.t_max);
-    at_border = next != t + step;
-    const double moved = next - t;
-    if (std::abs(moved) < 1e-10 * width ||
-        (std::abs(moved) < 1e-3 / std::sqrt(information) && iteration >= 8)) {
-      joint.converged = true;
-      break;
-    }
-    t = next;
-  }
-  if (!joint.converged) return joint;
-  // What is left of `step` is 0 inside the window; at its border the time stays there and the gap
-  // keeps its share.
-  joint.t = t;
-  joint.gap = gap;
-  joint.chi_square = gap.dot(weight * gap);
-  (void)at_border;
   const Matrix project =
       Matrix::Identity() - approach * (approach.transpose() * weight) / information;
   // Estimates are linear in the errors x of the arcs (minus pose, minus velocity, plus pose, plus
@@ -414,16 +369,68 @@ Joint<D> JoinArcs(const Arc& minus_arc, const Arc& plus_arc, const FlightModel& 
   C.template topRows<D>() = -Pm;
   C.template middleRows<D>(D) = -Vm;
   C.template middleRows<D>(2 * D) = Vp;
-  joint.cov.setZero();
-  joint.cov.template topLeftCorner<2 * D, 2 * D>() = minus.cov;
-  joint.cov.template block<D, D>(2 * D, 2 * D) = plus.cov.template bottomRightCorner<D, D>();
+  joint->cov.setZero();
+  joint->cov.template topLeftCorner<2 * D, 2 * D>() = minus.cov;
+  joint->cov.template block<D, D>(2 * D, 2 * D) = plus.cov.template bottomRightCorner<D, D>();
   const Eigen::MatrixXd follow = B, shared = Eigen::MatrixXd(C) * follow.transpose();
-  joint.cov += shared + shared.transpose() + Congruence(B, S);
+  joint->cov += shared + shared.transpose() + Congruence(B, S);
+}
+
+}  // namespace
+
+template <int D>
+Joint<D> JoinArcs(const Arc& minus_arc, const Arc& plus_arc, const FlightModel& model,
+                  const JoinOptions& options) {
+  using Vector = Eigen::Matrix<double, D, 1>;
+  using Matrix = Eigen::Matrix<double, D, D>;
+  Joint<D> joint;
+  if (!minus_arc.converged || !plus_arc.converged) return joint;
+  Matrix jump = Matrix::Zero();
+  constexpr int kPositions = D == 3 ? 2 : 3;
+  for (int k = 0; k < D; ++k)
+    jump(k, k) = std::pow(k < kPositions ? options.jump_position : options.jump_angle, 2);
+  const double width = options.t_max - options.t_min;
+  double t = 0.5 * (options.t_min + options.t_max);
+  ArcState<D> minus, plus;
+  Vector gap, approach;
+  Matrix weight, S;
+  double information = 0, step = 0;
+  // One bounded unknown, and weights that move with it: the cost that a step lowers is not that of
+  // the next, so the driver of data/math does not serve here.
+  for (int iteration = 0; iteration < 30; ++iteration) {
+    minus = StateAt<D>(minus_arc, model, t);
+    plus = StateAt<D>(plus_arc, model, t - options.delay);
+    gap = PoseGap<D>(minus, plus);
+    approach = plus.velocity - minus.velocity;
+    S = minus.cov.template topLeftCorner<D, D>() + plus.cov.template topLeftCorner<D, D>() + jump;
+    if constexpr (D == 6)
+      weight = Inverse(S);
+    else
+      weight = S.inverse();
+    const Vector pull = weight * approach;
+    information = approach.dot(pull);
+    if (!(information > 0) || !std::isfinite(information)) return joint;
+    step = -pull.dot(gap) / information;
+    const double next = std::clamp(t + step, options.t_min, options.t_max);
+    const double moved = next - t;
+    if (std::abs(moved) < 1e-10 * width ||
+        (std::abs(moved) < 1e-3 / std::sqrt(information) && iteration >= 8)) {
+      joint.converged = true;
+      break;
+    }
+    t = next;
+  }
+  if (!joint.converged) return joint;
+  // At the border of the window the time stays there, and the gap keeps what is left of the step.
+  joint.t = t;
+  joint.gap = gap;
+  joint.chi_square = gap.dot(weight * gap);
+  SetCovariance<D>(minus, plus, weight, S, approach, information, &joint);
   joint.sd_t = 1 / std::sqrt(information);
   const Vector rest = weight * gap;
-  Move<D>(minus, Pm * rest);
-  minus.velocity += Vm * rest;
-  plus.velocity -= Vp * rest;
+  Move<D>(minus, minus.cov.template topLeftCorner<D, D>() * rest);
+  minus.velocity += minus.cov.template bottomLeftCorner<D, D>() * rest;
+  plus.velocity -= plus.cov.template bottomLeftCorner<D, D>() * rest;
   plus.pose = minus.pose;
   plus.R = minus.R;
   joint.minus = minus;

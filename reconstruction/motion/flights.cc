@@ -29,7 +29,7 @@ double Reach(const Body& body) {
 }
 
 double Gyration(const Body& body) {
-  const double inertia = body.planar ? body.inertia_B(1, 1) : body.inertia_B.trace() / 3;
+  const double inertia = MeanInertia(body);
   return std::sqrt(inertia / body.mass);
 }
 

@@ -51,7 +51,7 @@ struct FlightArc {
   double duration = 0;                                       // [s]
   Eigen::Vector3d acceleration_W = Eigen::Vector3d::Zero();  // fitted [m/s^2]
   Eigen::Vector3d sd_acceleration = Eigen::Vector3d::Zero();
-  // mean velocity of the body\'s origin [m/s]
+  // mean velocity of the body's origin [m/s]
   Eigen::Vector3d velocity_W = Eigen::Vector3d::Zero();
   double rms_position = 0, rms_angle = 0;  // residuals [m], [rad]
   // change of angular momentum over the arc relative to its size (planar: spin)

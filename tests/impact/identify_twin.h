@@ -111,8 +111,7 @@ inline void Strike(const Body& body, const Options& options, double mu, double e
   const VelocityChange change = ApplyImpulse(body, event.X_WB, event.contact.X_WF, J);
   event.v_plus = event.v_minus + change.dv_W;
   event.omega_plus = event.omega_minus + change.domega_W;
-  const double k =
-      std::sqrt((body.planar ? body.inertia_B(1, 1) : body.inertia_B.trace() / 3) / body.mass);
+  const double k = RadiusOfGyration(body);
   const Eigen::Vector3d couple =
       wild * p * k * options.sd_c *
       Eigen::Vector3d(Normal(random), Normal(random), options.about_normal * Normal(random));

@@ -275,7 +275,9 @@ class Fits(unittest.TestCase):
 
     def test_fit_is_that_of_the_program(self):
         ours = self.experiment.identify(self.events)
+        audit = ours.pop("states_audit")
         self.assertEqual(self.fit, ours)
+        self.assertEqual(json.loads((self.folder / "fit/states_audit.json").read_text()), audit)
         mu = ours["fits"][-1]["parameters"]["mu_k"]
         self.assertTrue(mu["identifiable"])
         self.assertLess(mu["lower95"], mu["value"])
@@ -325,6 +327,44 @@ class Fits(unittest.TestCase):
         made.write(self.folder / "made")
         again = self.experiment.load_events(self.folder / "made/events.csv")
         np.testing.assert_allclose(again.arrays()["cov"], a["cov"], rtol=1e-12, atol=1e-300)
+
+    def test_arrays_are_audited_as_a_table_is(self):
+        a = self.events[self.events.arrays()["accepted"]].arrays()
+        names = ("v_minus_m_per_s", "omega_minus_rad_per_s", "v_plus_m_per_s", "omega_plus_rad_per_s", "lever_m", "cov", "quaternion",
+                 "position_m")
+        floor = {"normal": self.experiment.floor_normal, "offset_m": self.experiment.floor_offset_m,
+                 "gravity_m_per_s2": self.experiment.gravity_m_per_s2}
+        verdicts = set()
+        for spin in (1, 1.25, -1):  # right, of another inertia or clock, and of the other sense
+            given = {name: a[name] for name in names}
+            for name in ("omega_minus_rad_per_s", "omega_plus_rad_per_s"):
+                given[name] = spin * given[name]
+            made = impactlab.Events.from_arrays(self.experiment.body, recording=list(a["recording"]), **given, **floor)
+            folder = self.folder / f"spin {spin}"
+            made.write(folder)
+            with open(folder / "events.csv") as file:
+                rows = list(csv.DictReader(file))
+            with open(folder / "states.csv", "w", newline="") as file:  # as somebody else writes them
+                columns = [name for name in rows[0] if not name.startswith("A_F_")]
+                table = csv.DictWriter(file, columns, extrasaction="ignore")
+                table.writeheader()
+                table.writerows(rows)
+            (folder / "events_cov.csv").rename(folder / "states_cov.csv")
+            program("identify", self.file, "--events", folder / "states.csv", "--out", folder / "fit")
+            theirs = json.loads((folder / "fit/fit.json").read_text())
+            ours = self.experiment.identify(made)
+            self.assertEqual(theirs["verdict"], ours["verdict"])
+            self.assertEqual(theirs["reason"], ours["reason"])
+            verdicts.add(ours["states_audit"]["verdict"]["verdict"])
+            for one, other in zip(theirs["fits"], ours["fits"], strict=True):
+                for name in ("mu_k", "e_star"):
+                    for figure in ("value", "lower95", "upper95"):
+                        left, right = one["parameters"][name][figure], other["parameters"][name][figure]
+                        if left is None or right is None:
+                            self.assertEqual(left, right)
+                        else:
+                            self.assertAlmostEqual(left, right, delta=1e-6)
+        self.assertGreater(len(verdicts), 1)
 
     def test_contact_states_are_those_of_the_events(self):
         a = self.events[self.events.arrays()["accepted"]].arrays()

@@ -30,7 +30,7 @@ struct ChainFigure {
       const double e = errors["error"][i], sd = errors["sd"][i];
       size2 += e * e;
       z2 += sd > 0 ? e * e / (sd * sd) : 0;
-      covered += std::abs(e) <= 1.959964 * sd;
+      covered += std::abs(e) <= kNormal95 * sd;
       ++components;
     }
     sizes.push_back(std::sqrt(size2));

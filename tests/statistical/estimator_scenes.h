@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "data/base/core_seconds.h"
+#include "data/statistics/statistics.h"
 #include "pipelines/study/classical_comparison.h"
 #include "reconstruction/bundle/impact_bundle.h"
 #include "reconstruction/motion/classical.h"
@@ -146,7 +147,7 @@ struct ErrorSum {
     for (int i = 0; i < 3; ++i) {
       if (eigen.eigenvalues()[i] < 0.5) continue;
       const Vector3d d = eigen.eigenvectors().col(i);
-      covered += std::abs(d.dot(e)) <= 1.959964 * std::sqrt(d.dot(C * d));
+      covered += std::abs(d.dot(e)) <= kNormal95 * std::sqrt(d.dot(C * d));
     }
   }
   void operator+=(const ErrorSum& o) {

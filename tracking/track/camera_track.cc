@@ -16,15 +16,12 @@
 #include "data/base/error.h"
 #include "data/statistics/statistics.h"
 #include "tracking/track/detail/compression_noise.h"
+#include "tracking/track/detail/model_error.h"
 #include "tracking/track/redetect_spots.h"
 #include "tracking/track/track_smoothing.h"
 
 namespace impactlab {
 namespace {
-
-// Position errors that no noise of a pixel accounts for (shading, texture, the lens's own shape),
-// standard deviation [px].
-constexpr double kTrackModelError = 0.01;
 
 // Free memory in many small pieces would otherwise stay with the process, and a long recording
 // would occupy twice its size.
@@ -32,11 +29,6 @@ void GiveBack() {
 #ifdef __GLIBC__
   malloc_trim(0);
 #endif
-}
-
-// 0 where nothing was measured.
-double TypicalValue(const std::vector<double>& values) {
-  return values.empty() ? 0 : Median(values);
 }
 
 // A marker in a frame, as found and as refined.
@@ -187,12 +179,12 @@ Point Pass::RefineOne(const Pending& now, std::size_t k, const Eigen::Vector2d& 
   if (clear) coder_.Add(best->unexplained + coder);
   if (learn && clear) {
     blurs_.push_back(best->blur);
-    if (blurs_.size() >= kEnough) blur_ = std::max(0.2, TypicalValue(blurs_));
+    if (blurs_.size() >= kEnough) blur_ = std::max(0.2, MedianOrZero(blurs_));
   }
   point.refined = true;
   point.observation.q = best->q;
   point.observation.cov =
-      best->cov + kTrackModelError * kTrackModelError * Eigen::Matrix2d::Identity();
+      best->cov + tracking::kModelError * tracking::kModelError * Eigen::Matrix2d::Identity();
   point.observation.flags |= best->flags;
   point.observation.t = RowTime(source_, reader_->info(), now.frame, best->q.x(), best->q.y());
   point.major = best->major;
@@ -251,7 +243,8 @@ void Pass::TakeTags(const Frame& frame) {
     Track& track = tag_tracks_[static_cast<std::size_t>(marker)];
     Point point;
     point.observation.q = q;
-    point.observation.cov = cov + kTrackModelError * kTrackModelError * Eigen::Matrix2d::Identity();
+    point.observation.cov =
+        cov + tracking::kModelError * tracking::kModelError * Eigen::Matrix2d::Identity();
     point.observation.t = RowTime(source_, reader_->info(), frame, q.x(), q.y());
     point.refined = true;
     Store(marker, point);
@@ -457,10 +450,10 @@ CameraTrackResult Pass::Run() {
     point.cov *= result_.innovations.error_scale * result_.innovations.error_scale;
   result_.damaged = reader_->damaged();
   result_.decoding = reader_->decoding();
-  result_.blur = blur_ > 0 ? blur_ : TypicalValue(blurs_);
-  result_.noise = {TypicalValue(noises_), TypicalValue(gains_)};
+  result_.blur = blur_ > 0 ? blur_ : MedianOrZero(blurs_);
+  result_.noise = {MedianOrZero(noises_), MedianOrZero(gains_)};
   result_.coder = std::sqrt(coder_.Variance(result_.noise.Variance(result_.threshold)));
-  result_.threshold = TypicalValue(thresholds_);
+  result_.threshold = MedianOrZero(thresholds_);
   result_.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return std::move(result_);
 }

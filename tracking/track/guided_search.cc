@@ -8,6 +8,7 @@
 #include "data/base/error.h"
 #include "data/statistics/order_statistic.h"
 #include "tracking/marker/fit.h"
+#include "tracking/track/detail/model_error.h"
 
 namespace impactlab {
 namespace {
@@ -18,8 +19,7 @@ constexpr double kLeastHeight = 5;           // [grey levels]
 constexpr double kSimilarRadii = 1.6;        // of radii
 // of the height of the best position: considered too; too high for chance
 constexpr double kSecond = 0.7, kRival = 0.5;
-constexpr double kRoughShare = 0.3;         // of the radius, as in the first visit
-constexpr double kSearchModelError = 0.01;  // as in the first visit [px]
+constexpr double kRoughShare = 0.3;  // of the radius, as in the first visit
 
 double SearchReach(const WantedMarker& w) { return std::min(kFarthest, 1.5 + kGate * w.sd); }
 
@@ -175,7 +175,8 @@ std::optional<TrackPoint> SearchMarker(const GrayImage& image, const CameraTrack
       p.q = best->q;
       p.flags |= best->flags;
       p.amplitude = best->amplitude, p.background = best->background;
-      p.cov = best->cov + kSearchModelError * kSearchModelError * Eigen::Matrix2d::Identity();
+      p.cov =
+          best->cov + tracking::kModelError * tracking::kModelError * Eigen::Matrix2d::Identity();
       p.major = best->major, p.minor = best->minor, p.angle = best->angle;
     } else {
       // Where edges of the body cross its image the model fits badly; a single maximum is accepted

@@ -24,7 +24,8 @@ double TypicalRadius(const std::vector<TrackPoint>& points, std::size_t k, std::
 }
 
 // The longer axis of a disc follows its distance alone and hardly changes; the shorter one follows
-// its tilt.
+// its tilt. What an earlier check has added to a covariance is taken out before the new share comes
+// in: neighbours may have changed with the names.
 void CheckSizes(std::vector<TrackPoint>* points) {
   constexpr std::size_t kFar = 15, kNear = 4;
   constexpr double kSmaller = 0.8, kLarger = 1.2;
@@ -48,8 +49,10 @@ void CheckSizes(std::vector<TrackPoint>* points) {
     }
   }
   for (std::size_t k = 0; k < points->size(); ++k) {
-    (*points)[k].flags |= flags[k];
-    (*points)[k].cov += grow[k] * grow[k] * Eigen::Matrix2d::Identity();
+    TrackPoint& p = (*points)[k];
+    p.flags |= flags[k];
+    p.cov += (grow[k] * grow[k] - p.size_sd * p.size_sd) * Eigen::Matrix2d::Identity();
+    p.size_sd = grow[k];
   }
 }
 
@@ -207,7 +210,11 @@ InnovationReport FinishMarkers(const std::vector<long long>& index,
   for (std::vector<TrackPoint>& points : *markers) {
     if (report.error_scale > 1 && !points.empty()) {
       std::erase_if(points, [](const TrackPoint& p) { return (p.flags & kPredicted) != 0; });
-      for (TrackPoint& p : points) p.cov *= report.error_scale * report.error_scale;
+      for (TrackPoint& p : points) {
+        // What its size says of a point is no noise of pixels.
+        const Eigen::Matrix2d size = p.size_sd * p.size_sd * Eigen::Matrix2d::Identity();
+        p.cov = report.error_scale * report.error_scale * (p.cov - size) + size;
+      }
       points = Smoothed(points, index, stamps, options);
     }
     for (const TrackPoint& p : points) {

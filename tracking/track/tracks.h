@@ -29,6 +29,8 @@ struct TrackPoint {
   Eigen::Vector2d q = Eigen::Vector2d::Zero();  // centroid of its image [px]
   // of q [px^2]; of a predicted point that of the prediction
   Eigen::Matrix2d cov = Eigen::Matrix2d::Zero();
+  // that `cov` holds along each axis because its image is too small or too large for its track [px]
+  double size_sd = 0;
   std::uint32_t flags = 0;  // MarkerFlag
   // ellipse of its image: semi-axes [px], angle of the major one [rad]; 0: not known
   double major = 0, minor = 0, angle = 0;

@@ -80,6 +80,5 @@ Eigen::Matrix<double, 6, kEventDim> PlusByInputs(const ImpactEvent& event, const
                                                  const ImpactDerivatives& derivatives);
 // Velocity change (v, omega in W) per unit impulse (F) and couple (F) at the contact point.
 Eigen::Matrix<double, 6, 6> WrenchToVelocity(const ImpactEvent& event, const Body& body);
-double RadiusOfGyration(const Body& body);  // [m]
 
 }  // namespace impactlab::impact

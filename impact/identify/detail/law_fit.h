@@ -78,6 +78,10 @@ FitPoint EvaluateAt(const FitTask& task, double mu, double e, std::vector<double
 FitPoint FitFrom(const FitTask& task, const FitPoint& start, bool free_mu, bool free_e,
                  double tolerance);
 
+// `best`, an end of FitFrom with all coefficients free, moved to the minimum of the whole cost
+// where the descents, which hold the noise, stopped beside it.
+FitPoint Refined(const FitTask& task, FitPoint best);
+
 // Best optimum of several descents: the user's guess and, with `scan`, the valleys of a coarse scan
 // across the mode boundaries.
 struct Optimum {

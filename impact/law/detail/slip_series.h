@@ -78,6 +78,20 @@ class SlipSeries {
 
  private:
   using Series = std::array<T, kOrder + 1>;
+  // Factors of g, h and the normal rate in powers of cos and sin.
+  struct Terms {
+    explicit Terms(const SlipField<T>& field);
+    void AddConstants(T* g, T* h, T* normal) const {
+      *g -= mean;
+      *h += half_off;
+      *normal += c;
+    }
+    // mu (B_xx - B_yy): e.Be = mean + diff/2 cos 2phi + B_xy sin 2phi
+    T mu_diff, mu_off, mu_bx, mu_by;
+    T mean, half_off, c;
+  };
+  void ExpandNumbers(const SlipField<T>& field) requires std::is_same_v<T, double>;
+  void ExpandJets(const SlipField<T>& field, bool works);
 
   static double Horner(const Series& x, double sigma) {
     double sum = Value(x[kOrder]);
@@ -96,98 +110,112 @@ class SlipSeries {
 };
 
 template <class T>
+SlipSeries<T>::Terms::Terms(const SlipField<T>& field)
+    : mu_diff(field.mu * (field.B_xx - field.B_yy)),
+      mu_off(T(2) * field.mu * field.B_xy),
+      mu_bx(field.mu * field.b_x),
+      mu_by(field.mu * field.b_y),
+      mean(field.mu * field.B_yy),
+      half_off(T(0.5) * mu_off),
+      c(field.c) {}
+
+template <class T>
 void SlipSeries<T>::Expand(const SlipField<T>& field, const T& phi, const T& s, const T& vn,
                            bool works) {
   using std::cos;
   using std::sin;
-  constexpr bool kPlain = std::is_same_v<T, double>;
-  Series h, g, normal;
-  // mu (B_xx - B_yy): e.Be = mean + diff/2 cos 2phi + B_xy sin 2phi
-  const T mu_diff = field.mu * (field.B_xx - field.B_yy);
-  const T mu_off = T(2) * field.mu * field.B_xy;
-  const T mu_bx = field.mu * field.b_x, mu_by = field.mu * field.b_y;
   phi_[0] = phi;
   turn_[0][0] = cos(phi);
   turn_[1][0] = sin(phi);
   s_[0] = s;
   vn_[0] = vn;
   J_[0] = T(0);
-  const auto constants = [&] {
-    g[0] -= field.mu * field.B_yy;
-    h[0] += T(0.5) * mu_off;
-    normal[0] += field.c;
+  if constexpr (std::is_same_v<T, double>)
+    ExpandNumbers(field);
+  else
+    ExpandJets(field, works);
+}
+
+template <class T>
+void SlipSeries<T>::ExpandNumbers(const SlipField<T>& field) requires std::is_same_v<T, double> {
+  const Terms terms(field);
+  Series h, g, normal;
+  // Two sums at once, all in one loop, so that they fill each other's latency; what the last term
+  // made comes last.
+  using Pair [[gnu::vector_size(16)]] = double;
+  Pair e[kOrder], e_x[kOrder], turn[kOrder], rate[kOrder], speed[kOrder], work[kOrder];
+  for (int k = 0; k < kOrder; ++k) {
+    Pair doubled{}, turned{}, grown{}, worked{};
+    e[k] = Pair{turn_[0][k], turn_[1][k]};
+    e_x[k] = Pair{turn_[0][k], turn_[0][k]};
+    speed[k] = Pair{s_[k], s_[k]};
+    work[k] = Pair{vn_[k], s_[k]};
+    for (int i = 1; i < k; ++i) {
+      doubled += e_x[i] * e[k - i];
+      turned += turn[i] * e[k - i];
+      grown += rate[i] * speed[k - i];
+      worked += work[i] * speed[k - i];
+    }
+    if (k == 0) {
+      doubled = e_x[0] * e[0];
+      worked = work[0] * speed[0];
+    } else {
+      doubled += e_x[k] * e[0] + e_x[0] * e[k];
+      turned += turn[0] * e[k];
+      grown += rate[0] * speed[k];
+      worked += work[k] * speed[0] + work[0] * speed[k];
+    }
+    g[k] = field.b_x * e[k][0] + field.b_y * e[k][1] - terms.mu_diff * doubled[0] -
+           terms.mu_off * doubled[1];
+    h[k] = field.b_y * e[k][0] - field.b_x * e[k][1] + terms.mu_diff * doubled[1] -
+           terms.mu_off * doubled[0];
+    normal[k] = -terms.mu_bx * e[k][0] - terms.mu_by * e[k][1];
+    if (k == 0) terms.AddConstants(&g[0], &h[0], &normal[0]);
+    turn[k] = Pair{h[k], h[k]};
+    rate[k] = Pair{g[k], normal[k]};
+    turned += turn[k] * e[0];
+    grown += rate[k] * speed[0];
+    const double by = 1.0 / (k + 1);
+    phi_[k + 1] = h[k] * by;
+    turn_[0][k + 1] = -turned[1] * by;
+    turn_[1][k + 1] = turned[0] * by;
+    s_[k + 1] = grown[0] * by;
+    vn_[k + 1] = grown[1] * by;
+    J_[k + 1] = s_[k] * by;
+    W_[k + 1] = worked[0] * by;
+    S_[k + 1] = worked[1] * by;
+  }
+}
+
+template <class T>
+void SlipSeries<T>::ExpandJets(const SlipField<T>& field, bool works) {
+  const Terms terms(field);
+  Series h, g, normal;
+  // Of cos, sin, cos^2 and cos sin.
+  const std::array<T, 4> by_g = {field.b_x, field.b_y, -terms.mu_diff, -terms.mu_off},
+                         by_h = {field.b_y, -field.b_x, -terms.mu_off, terms.mu_diff},
+                         by_normal = {-terms.mu_bx, -terms.mu_by, T(0), T(0)};
+  const auto convolve = [](const Series& x, const Series& y, int k, double scale, T& out) {
+    SumJetProducts(x.data(), 1, y.data() + k, -1, k + 1, scale, &out);
   };
-  if constexpr (kPlain) {
-    // Two sums at once, all in one loop, so that they fill each other's latency; what the last term
-    // made comes last.
-    using Pair [[gnu::vector_size(16)]] = double;
-    Pair e[kOrder], e_x[kOrder], turn[kOrder], rate[kOrder], speed[kOrder], work[kOrder];
-    for (int k = 0; k < kOrder; ++k) {
-      Pair doubled{}, turned{}, grown{}, worked{};
-      e[k] = Pair{turn_[0][k], turn_[1][k]};
-      e_x[k] = Pair{turn_[0][k], turn_[0][k]};
-      speed[k] = Pair{s_[k], s_[k]};
-      work[k] = Pair{vn_[k], s_[k]};
-      for (int i = 1; i < k; ++i) {
-        doubled += e_x[i] * e[k - i];
-        turned += turn[i] * e[k - i];
-        grown += rate[i] * speed[k - i];
-        worked += work[i] * speed[k - i];
-      }
-      if (k == 0) {
-        doubled = e_x[0] * e[0];
-        worked = work[0] * speed[0];
-      } else {
-        doubled += e_x[k] * e[0] + e_x[0] * e[k];
-        turned += turn[0] * e[k];
-        grown += rate[0] * speed[k];
-        worked += work[k] * speed[0] + work[0] * speed[k];
-      }
-      g[k] = field.b_x * e[k][0] + field.b_y * e[k][1] - mu_diff * doubled[0] - mu_off * doubled[1];
-      h[k] = field.b_y * e[k][0] - field.b_x * e[k][1] + mu_diff * doubled[1] - mu_off * doubled[0];
-      normal[k] = -mu_bx * e[k][0] - mu_by * e[k][1];
-      if (k == 0) constants();
-      turn[k] = Pair{h[k], h[k]};
-      rate[k] = Pair{g[k], normal[k]};
-      turned += turn[k] * e[0];
-      grown += rate[k] * speed[0];
-      const double by = 1.0 / (k + 1);
-      phi_[k + 1] = h[k] * by;
-      turn_[0][k + 1] = -turned[1] * by;
-      turn_[1][k + 1] = turned[0] * by;
-      s_[k + 1] = grown[0] * by;
-      vn_[k + 1] = grown[1] * by;
-      J_[k + 1] = s_[k] * by;
-      W_[k + 1] = worked[0] * by;
-      S_[k + 1] = worked[1] * by;
-    }
-  } else {
-    // Of cos, sin, cos^2 and cos sin.
-    const std::array<T, 4> by_g = {field.b_x, field.b_y, -mu_diff, -mu_off},
-                           by_h = {field.b_y, -field.b_x, -mu_off, mu_diff},
-                           by_normal = {-mu_bx, -mu_by, T(0), T(0)};
-    const auto convolve = [](const Series& x, const Series& y, int k, double scale, T& out) {
-      SumJetProducts(x.data(), 1, y.data() + k, -1, k + 1, scale, &out);
-    };
-    const auto combine = [&](const std::array<T, 4>& by, int k, int n, T& out) {
-      SumJetProducts(by.data(), 1, turn_.data()->data() + k, kOrder + 1, n, 1, &out);
-    };
-    for (int k = 0; k < kOrder; ++k) {
-      convolve(turn_[0], turn_[0], k, 1, turn_[2][k]);
-      convolve(turn_[0], turn_[1], k, 1, turn_[3][k]);
-      combine(by_g, k, 4, g[k]);
-      combine(by_h, k, 4, h[k]);
-      combine(by_normal, k, 2, normal[k]);
-      if (k == 0) constants();
-      const double by = 1.0 / (k + 1);
-      phi_[k + 1] = h[k] * by;
-      convolve(turn_[1], h, k, -by, turn_[0][k + 1]);
-      convolve(turn_[0], h, k, by, turn_[1][k + 1]);
-      convolve(s_, g, k, by, s_[k + 1]);
-      convolve(s_, normal, k, by, vn_[k + 1]);
-      J_[k + 1] = s_[k] * by;
-      if (works) convolve(s_, vn_, k, by, W_[k + 1]);
-    }
+  const auto combine = [&](const std::array<T, 4>& by, int k, int n, T& out) {
+    SumJetProducts(by.data(), 1, turn_.data()->data() + k, kOrder + 1, n, 1, &out);
+  };
+  for (int k = 0; k < kOrder; ++k) {
+    convolve(turn_[0], turn_[0], k, 1, turn_[2][k]);
+    convolve(turn_[0], turn_[1], k, 1, turn_[3][k]);
+    combine(by_g, k, 4, g[k]);
+    combine(by_h, k, 4, h[k]);
+    combine(by_normal, k, 2, normal[k]);
+    if (k == 0) terms.AddConstants(&g[0], &h[0], &normal[0]);
+    const double by = 1.0 / (k + 1);
+    phi_[k + 1] = h[k] * by;
+    convolve(turn_[1], h, k, -by, turn_[0][k + 1]);
+    convolve(turn_[0], h, k, by, turn_[1][k + 1]);
+    convolve(s_, g, k, by, s_[k + 1]);
+    convolve(s_, normal, k, by, vn_[k + 1]);
+    J_[k + 1] = s_[k] * by;
+    if (works) convolve(s_, vn_, k, by, W_[k + 1]);
   }
 }
 

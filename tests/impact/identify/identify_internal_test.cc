@@ -397,6 +397,34 @@ TEST(IdentifyProfile, EveryFrictionAtWhichAllSticksIsAsGood) {
   }
 }
 
+// A descent with the noise held stops beside the least cost where covariances follow the
+// coefficients; a fit that begins at the optimum of another likelihood would stay there.
+TEST(IdentifyFit, NoNeighbourOfTheOptimumIsLikelier) {
+  twin::Options options = {.n = 30, .mu = 0.1, .e = 0.85, .sd_v = 0.02, .sd_omega = 1};
+  int moved = 0;
+  for (unsigned seed = 1; seed <= 20; ++seed) {
+    const Body body = twin::Square();
+    std::mt19937_64 random(seed);
+    const auto events = twin::Experiment(body, options, random);
+    const std::vector<PreparedEvent> prepared = impact::PrepareEvents(events, body);
+    const FitTask task = NormalTask(prepared);
+    const FitPoint best = FitBest(task, {}, true).best;
+    ASSERT_TRUE(best.ok);
+    // A standard deviation of e is some 0.003.
+    for (const double step : {-4e-4, 4e-4}) {
+      const FitPoint beside = EvaluateAt(task, best.mu, best.e + step, best.log_s);
+      EXPECT_GT(beside.cost, best.cost - 1e-3) << seed << " " << step;
+    }
+    const FitPoint elsewhere = EvaluateAt(task, best.mu, best.e + 1e-3, best.log_s);
+    const FitPoint descended = FitFrom(task, elsewhere, true, true, 1e-7),
+                   found = Refined(task, descended);
+    // Where an event begins to stick there may be a second valley.
+    EXPECT_LT(found.cost, best.cost + 0.05) << seed;
+    moved += descended.cost > found.cost + 1e-3;
+  }
+  EXPECT_GT(moved, 0) << "no descent stopped beside its optimum: nothing was tested";
+}
+
 // Predicted minus measured, over its own covariance, is chi-square: noise, scatter and cross terms
 // together.
 TEST_P(ByBody, PredictionCoversTheMeasurement) {

@@ -146,8 +146,8 @@ BodyMechanism SpatialLinkage() {
 }
 
 std::vector<BodyMechanism> All() {
-  return {PlanarShapes(), SpatialShapes(),  MechanismBalls(true),
-          MechanismBalls(false),   PlanarPendulum(), SpatialLinkage()};
+  return {PlanarShapes(),        SpatialShapes(),  MechanismBalls(true),
+          MechanismBalls(false), PlanarPendulum(), SpatialLinkage()};
 }
 
 TEST(Mechanism, GapsAndContactVelocitiesHaveTheRatesThatTheTermsSay) {
@@ -314,7 +314,7 @@ TEST(Mechanism, FreezesToTheSystemOfTheSameBodies) {
     for (std::size_t i = 0; i < touching.size(); ++i) {
       SCOPED_TRACE(m.contacts[touching[i]].name);
       const Eigen::Index at = static_cast<Eigen::Index>(i) * m.width;
-      // MechanismBalls that do not touch yet have each its own contact point, which counts across the line
+      // Balls that do not touch yet have each its own contact point, which counts across the line
       // of centres.
       const Eigen::Index same = made.contacts[touching[i]].plane >= 0 ? m.width : 1;
       const MatrixXd difference = found.rows.middleRows(at + m.width - same, same) -

@@ -241,8 +241,7 @@ TEST(Synth, ScatterIsRelativeToTheEffectiveMomentum) {
       const Matrix3d inertia = e.X_WB.linear() * o.body.inertia_B * e.X_WB.linear().transpose();
       const Vector3d moment =
           (e.p_WP - e.X_WB.translation()).cross(o.body.mass * (e.v_plus - e.v_minus));
-      const double k = std::sqrt(
-          (o.body.planar ? o.body.inertia_B(1, 1) : o.body.inertia_B.trace() / 3) / o.body.mass);
+      const double k = RadiusOfGyration(o.body);
       const Vector3d c = (inertia * (e.omega_plus - e.omega_minus) - moment) / (p * k);
       couple.push_back(c.y());
       if (!o.body.planar) couple.push_back(c.x());

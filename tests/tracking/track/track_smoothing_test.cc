@@ -33,7 +33,8 @@ Take Fall(int frames, double sd, double claimed, std::uint64_t seed, double impa
   take.tracks.cameras = {"left", "right"};
   take.tracks.markers = {"m1"};
   for (int k = 0; k < frames; ++k) {
-    const double t = k / kTrackSmoothingRate, before = std::min(t, impact), after = std::max(0.0, t - impact);
+    const double t = k / kTrackSmoothingRate, before = std::min(t, impact),
+                 after = std::max(0.0, t - impact);
     const Vector2d v(150, 200 + 4000 * before);
     const Vector2d q =
         Vector2d(100, 50) + Vector2d(150, 200) * before + Vector2d(0, 2000) * before * before +
@@ -114,6 +115,29 @@ TEST(Finish, SizesTellHiddenAndMergedImages) {
   EXPECT_GT(points[30].cov(0, 0), 0.8 * missing * missing);
   EXPECT_GT(points[45].cov(1, 1), 0.8 * (9 - 6.9) * (9 - 6.9));
   EXPECT_LT(points[29].cov(0, 0), 0.01);
+}
+
+// Names are settled after a first pass over each camera, and tracks are finished again.
+TEST(Finish, ASizeIsHeldAgainstACovarianceOnce) {
+  for (const double noise : {0.03, 0.1}) {
+    Take take = Fall(90, noise, 0.03, 3);
+    auto& points = take.tracks.points;
+    points[30].major = 3;
+    points[45].major = 9;
+    Finish(&take);
+    const double hidden = points[30].cov(0, 0), merged = points[45].cov(1, 1);
+    EXPECT_NEAR(std::sqrt(hidden), 3, 0.1);
+    for (int repeat = 0; repeat < 2; ++repeat) {
+      Finish(&take);
+      EXPECT_NEAR(points[30].cov(0, 0), hidden, 1e-9);
+      EXPECT_NEAR(points[45].cov(1, 1), merged, 1e-9);
+    }
+    // Among neighbours of its own size nothing is missing.
+    for (TrackPoint& p : points) p.major = 3;
+    Finish(&take);
+    EXPECT_LT(points[30].cov(0, 0), 0.05);
+    EXPECT_TRUE(points[30].cov.ldlt().isPositive());
+  }
 }
 
 TEST(Finish, ErrorsLargerThanClaimedAreFoundOnce) {

@@ -19,7 +19,7 @@
 #include "impact/multi/springs.h"
 #include "tests/impact/multi_judge.h"
 #include "tests/impact/random_system.h"
-#include "tests/statistical/study.h"
+#include "tests/statistical/studies/study.h"
 
 namespace {
 

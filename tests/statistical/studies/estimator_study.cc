@@ -8,7 +8,7 @@
 
 #include "data/statistics/statistics.h"
 #include "tests/statistical/estimator_scenes.h"
-#include "tests/statistical/study.h"
+#include "tests/statistical/studies/study.h"
 
 namespace {
 

@@ -10,7 +10,7 @@
 
 #include "data/statistics/statistics.h"
 #include "tests/statistical/plan_twin.h"
-#include "tests/statistical/study.h"
+#include "tests/statistical/studies/study.h"
 
 int main(int argc, char** argv) {
   using namespace impactlab;

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/statistical/marker_cells.h"
-#include "tests/statistical/study.h"
+#include "tests/statistical/studies/study.h"
 #include "tests/support/per_test_level.h"
 
 namespace {

@@ -8,7 +8,7 @@
 
 #include "data/statistics/statistics.h"
 #include "tests/statistical/gate_cells.h"
-#include "tests/statistical/study.h"
+#include "tests/statistical/studies/study.h"
 #include "tests/support/folder.h"
 #include "tests/support/per_test_level.h"
 

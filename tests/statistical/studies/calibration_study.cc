@@ -9,7 +9,7 @@
 
 #include "data/statistics/statistics.h"
 #include "tests/statistical/rig_scenes.h"
-#include "tests/statistical/study.h"
+#include "tests/statistical/studies/study.h"
 #include "tests/support/per_test_level.h"
 
 namespace {

@@ -15,7 +15,7 @@
 #include "pipelines/plan/plan.h"
 #include "pipelines/study/validation.h"
 #include "tests/impact/identify_twin.h"
-#include "tests/statistical/study.h"
+#include "tests/statistical/studies/study.h"
 #include "tests/statistical/verdict_rates.h"
 #include "tests/support/per_test_level.h"
 

@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "data/statistics/statistics.h"
-#include "tests/statistical/study.h"
+#include "tests/statistical/studies/study.h"
 #include "tests/statistical/twin.h"
 #include "tests/support/per_test_level.h"
 

@@ -6,7 +6,7 @@
 
 #include "data/statistics/statistics.h"
 #include "tests/statistical/model_scenes.h"
-#include "tests/statistical/study.h"
+#include "tests/statistical/studies/study.h"
 #include "tests/support/per_test_level.h"
 
 using namespace impactlab;

@@ -13,7 +13,7 @@
 
 #include "data/statistics/statistics.h"
 #include "tests/reconstruction/drop_errors.h"
-#include "tests/statistical/study.h"
+#include "tests/statistical/studies/study.h"
 #include "tests/statistical/tracks_twin.h"
 #include "tests/support/per_test_level.h"
 

@@ -8,7 +8,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "tests/statistical/study.h"
+#include "tests/statistical/studies/study.h"
 #include "tests/statistical/tracking_scenes.h"
 #include "tests/statistical/tracking_score.h"
 

@@ -15,7 +15,7 @@
 #include "data/statistics/statistics.h"
 #include "tests/statistical/chain_score.h"
 #include "tests/statistical/chain_summary.h"
-#include "tests/statistical/study.h"
+#include "tests/statistical/studies/study.h"
 
 int main(int argc, char** argv) {
   using namespace impactlab;
