@@ -44,8 +44,8 @@ struct SignedPolynomial {
 
 // Written in the radial and the transverse direction, the Jacobian of the distortion at radius r is
 //   | f' + 6 m c   2 m w    |    f = r s(r),  m = r |(p1, p2)|,
-//   | 2 m w        s + 2 m c|    c, w = cosine and sine of the angle between the point and (p2,
-//   p1),
+//   | 2 m w        s + 2 m c|    c, w = cosine and sine of the angle between the point and
+//                                (p2, p1),
 // a symmetric matrix. It is positive definite for every c exactly when it is so at the c in [-1, 1]
 // that makes its determinant least.
 bool PositiveInEveryDirection(double dradius, double scale, double m) {

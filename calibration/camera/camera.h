@@ -3,12 +3,12 @@
 //
 // Frame C: x right, y down, z forward. A point p_CM is projected as
 //   pinhole, Brown-Conrady and rational:  (a, b) = (x / z, y / z), r^2 = a^2 + b^2,
-//     s = (1 + k1 r^2 + k2 r^4 + k3 r^6) / (1 + k4 r^2 + k5 r^4 + k6 r^6)         (k4..k6 = 0 for
-//     Brown-Conrady) a' = s a + 2 p1 a b + p2 (r^2 + 2 a^2),   b' = s b + p1 (r^2 + 2 b^2) + 2 p2 a
-//     b
+//     s = (1 + k1 r^2 + k2 r^4 + k3 r^6) / (1 + k4 r^2 + k5 r^4 + k6 r^6),
+//     a' = s a + 2 p1 a b + p2 (r^2 + 2 a^2),   b' = s b + p1 (r^2 + 2 b^2) + 2 p2 a b,
+//     k4..k6 = 0 for Brown-Conrady
 //   fisheye (Kannala-Brandt 2006):  theta = angle from the z axis,
-//     s = theta (1 + k1 theta^2 + k2 theta^4 + k3 theta^6 + k4 theta^8) / sqrt(x^2 + y^2),   (a',
-//     b') = s (x, y)
+//     s = theta (1 + k1 theta^2 + k2 theta^4 + k3 theta^6 + k4 theta^8) / sqrt(x^2 + y^2),
+//     (a', b') = s (x, y)
 //   q = (fx a' + cx, fy b' + cy) [px], (0, 0) = centre of the top-left pixel.
 // Conventions and orders of the coefficients are those of OpenCV.
 //

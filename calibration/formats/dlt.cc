@@ -1,7 +1,7 @@
 // The direct linear transformation (Abdel-Aziz and Karara 1971) as DLTdv and related programs store
 // it: 11 rows, one column a camera, no header,
-//   u = (L1 x + L2 y + L3 z + L4) / (L9 x + L10 y + L11 z + 1),  v = (L5 x + L6 y + L7 z + L8) /
-//   (...).
+//   u = (L1 x + L2 y + L3 z + L4) / (L9 x + L10 y + L11 z + 1),
+//   v = (L5 x + L6 y + L7 z + L8) / (L9 x + L10 y + L11 z + 1).
 // Pixels count from 1; v counts upwards from the bottom row (DLTdv up to 7, easyWand) or downwards
 // from the top row.
 

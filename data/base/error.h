@@ -1,6 +1,7 @@
 #pragma once
-// Errors a caller or a file can cause. Only `main` catches them; each carries one line that says
-// what to do.
+// Errors a caller or a file can cause; each carries one line that says what to do. They are caught
+// where work goes on without what failed (one recording of many, a guess at the format of a file),
+// else by `main`, which prints the line.
 
 #include <stdexcept>
 #include <string>

@@ -142,7 +142,7 @@ Model FitOne(const Problem& p) {
     std::vector<double> x;
     for (const double value : p.data->value[q])
       if (!std::isnan(value)) x.push_back(value);
-    m.mean.push_back({x.empty() ? 0 : Median(x), 0});
+    m.mean.push_back({MedianOrZero(x), 0});
     m.scatter.push_back(x.empty() ? 1 : std::max(1e-6, MadSigma(x)));
   }
   m.second.assign(static_cast<std::size_t>(p.clusters), 0);

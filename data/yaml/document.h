@@ -1,6 +1,6 @@
 #pragma once
-// A YAML document as written, for data/yaml/yaml.cc only: parsed, limited and free of everything a
-// configuration must not have.
+// A YAML document as written: parsed, limited and free of everything a configuration must not have.
+// Configurations (data/yaml/yaml.h) and the calibration files of OpenCV are read from it.
 
 #include <string>
 #include <string_view>

@@ -2,10 +2,13 @@
 // The interval of a coefficient by four methods that assume different things, side by side.
 //
 //   linear       Student's interval on the curvature at the optimum and its jackknife over
-//   recordings (groups, where groups differ) profile      where the likelihood, maximised over
-//   everything else, falls below what Student's interval allows bootstrap    quantiles of refits to
-//   resampled recordings (groups, where groups differ), widened for few of them monte_carlo
-//   quantiles of refits to events drawn anew from the fit, noise and scatter as found (JCGM 101)
+//                recordings (groups, where groups differ)
+//   profile      where the likelihood, maximised over everything else, falls below what Student's
+//                interval allows
+//   bootstrap    quantiles of refits to resampled recordings (groups, where groups differ), widened
+//                for few of them
+//   monte_carlo  quantiles of refits to events drawn anew from the fit, noise and scatter as found
+//                (JCGM 101)
 //
 // Linear and profile differ where the likelihood is no parabola: near a bound, or where events
 // change their path of sliding and sticking inside the interval. Bootstrap and Monte Carlo differ

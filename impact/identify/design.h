@@ -7,8 +7,8 @@
 // impact, both as identification counts them (impact/identify/detail/event_residual.h). Shares w_c
 // of the settings minimise the mean over the prior of
 //
-//     D:  -log det M(w)          A:  tr(K M(w)^-1),  K = diag(1 / wanted half width squared), M(w)
-//     = sum_c w_c M_c + R
+//     D:  -log det M(w)          A:  tr(K M(w)^-1),  K = diag(1 / wanted half width squared),
+//     M(w) = sum_c w_c M_c + R
 //
 // by multiplicative iterations. R is the little that is known beforehand of any coefficient, a
 // uniform one on [0, 1]: impacts that all stick leave mu to it. Shares become whole drops by

@@ -4,11 +4,12 @@
 //
 // With indentation x = -(gap) and its rate dx/dt = -v_n (Sun 2017, section 1.2.3; the Bristol
 // thesis, eqs 2.42-2.52 with erratum 17, impact/REFERENCES.md):
-//   spring-dashpot    F = k x + c x'                                             ends where F = 0,
-//   before it would pull Hertz             F = k x^p p = 3/2 for spheres hysteresis        loading
-//   as Hertz, unloading F = F_max ((x - x_p) / (x_max - x_p))^p with x_p = residual x_max (1.11)
-//   Hunt-Crossley     F = k x^p (1 + d x'), d = lambda / k (1.12) Maxwell           spring k in
-//   series with a dashpot c: F' = k x' - (k / c) F
+//   spring-dashpot    F = k x + c x', ends where F = 0, before it would pull
+//   Hertz             F = k x^p, p = 3/2 for spheres
+//   hysteresis        loading as Hertz, unloading F = F_max ((x - x_p) / (x_max - x_p))^p with
+//                     x_p = residual x_max (1.11)
+//   Hunt-Crossley     F = k x^p (1 + d x'), d = lambda / k (1.12)
+//   Maxwell           spring k in series with a dashpot c: F' = k x' - (k / c) F
 // Friction is Coulomb's and rigid. While k_n = dv_n/dJ_n stays constant the contact is a mass 1 /
 // k_n that falls on the element, and its coefficient of restitution has a closed form
 // (ImpliedRestitution). Where slip stops or turns around during the contact, k_n changes: then

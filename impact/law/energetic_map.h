@@ -6,13 +6,14 @@
 // scans of many states. Its regions are the thesis': odd numbers slip to the right before the
 // impact (v_t > 0), even ones to the left or not at all.
 //   1, 2   map I    slip lasts
-//   3, 4   map II   slip stops in restitution, then the contact sticks;      7, 8   then it slips
-//   the other way 5, 6   map III  slip stops in compression, then the contact sticks;      9, 10
-//   then it slips the other way
+//   3, 4   map II   slip stops in restitution, then the contact sticks;
+//                   7, 8 then it slips the other way
+//   5, 6   map III  slip stops in compression, then the contact sticks;
+//                   9, 10 then it slips the other way
 // With tau = -v_t / k_t the normal impulse at which slip stops and w = v_n + k_n tau the normal
 // velocity there, map III reads
-//   v_n+ = e sqrt(w^2 - k_n' tau (2 v_n + k_n tau)),  v_t+ = (k_t' / k_n') (v_n+ - w),   ' after
-//   slip has stopped,
+//   v_n+ = e sqrt(w^2 - k_n' tau (2 v_n + k_n tau)),  v_t+ = (k_t' / k_n') (v_n+ - w),
+//   ' after slip has stopped,
 // which divides by no k_n and so passes smoothly through k_n = 0 into slip that presses the bodies
 // together (Painleve).
 

@@ -6,10 +6,12 @@
 // everything:
 //   J_n = -(1 + e) v_n / (A_nn + u A_tn),   v_t+ = v_t + (A_tn + u A_tt) J_n.
 // v_t+ grows with u wherever J_n > 0. The laws differ in u:
-//   Whittaker  v_t+ = 0 (v_t+ = -e_t v_t with tangential restitution, Walton's law) while |u| <=
-//   mu, else u = +-mu against the slip after. Smith      u = -mu (|v_t-| v_t- + |v_t+| v_t+) /
-//   (v_t-^2 + v_t+^2), an equation for v_t+ with one solution. Brach      u = d min(mu, |u_C|,
-//   |u_E|): u_C stops slip, u_E keeps the energy, d is the sense in which friction takes energy.
+//   Whittaker  v_t+ = 0 (v_t+ = -e_t v_t with tangential restitution, Walton's law) while
+//              |u| <= mu, else u = +-mu against the slip after.
+//   Smith      u = -mu (|v_t-| v_t- + |v_t+| v_t+) / (v_t-^2 + v_t+^2), an equation for v_t+ with
+//              one solution.
+//   Brach      u = d min(mu, |u_C|, |u_E|): u_C stops slip, u_E keeps the energy, d is the sense in
+//              which friction takes energy.
 // None of them follows slip through the impact: they agree with the exact path while slip lasts and
 // differ where it reverses. Whittaker's may then gain energy, as Newton's law does. Sources:
 // the Bristol thesis, sections 2.3 and 3.1 (eqs 3.10-3.23 with errata 1 and 2,

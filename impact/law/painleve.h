@@ -5,8 +5,8 @@
 // While the contact slips in the direction s with normal force N, the normal acceleration is a_n =
 // free_n + k_n N with k_n = A_nn - s mu A_tn: contact needs N >= 0, a_n >= 0 and N a_n = 0.
 //   k_n > 0  regular: one solution, contact (free_n < 0) or separation
-//   k_n < 0  free_n < 0: inconsistent, no force at all; an impact without collision (v_n = 0) stops
-//   the slip at once
+//   k_n < 0  free_n < 0: inconsistent, no force at all; an impact without collision (v_n = 0)
+//            stops the slip at once
 //            free_n > 0: indeterminate, separation and contact both solve it, and so does that
 //            impact
 // The impact without collision is the energetic law at v_n = 0 (`Solve`, `EnergeticMap` regions 5

@@ -5,8 +5,8 @@
 // Coordinates q, generalised velocities u with dq/dt = N(q) u, joints C u + c = 0, contacts at the
 // points of smallest gap:
 //
-//   M du/dt = force + G' lambda + C' reaction        v = G u + v_0 (contact velocities), dv/dt = G
-//   du/dt + bias
+//   M du/dt = force + G' lambda + C' reaction
+//   v = G u + v_0 (contact velocities), dv/dt = G du/dt + bias
 //
 // v_0 is minus the velocity of the surface (a vibrating floor, a belt). A contact presses with
 // lambda_n >= 0 where its gap is 0. At an impact M, C and G are frozen and the impact laws of this

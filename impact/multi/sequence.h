@@ -15,15 +15,13 @@ namespace impactlab {
 
 struct SequenceOptions {
   RestitutionLaw law = RestitutionLaw::kEnergetic;
-  std::vector<int>
-      // priority: the first contact of this list that approaches is struck next; empty: the one
-      // that approaches fastest
-      order;
+  // priority: the first contact of this list that approaches is struck next; empty: the one that
+  // approaches fastest
+  std::vector<int> order;
   int max_impacts = 20000;  // a sequence that takes more is given up
-  double at_rest =
-      // approach slower than this, relative to the fastest the impact's energy allows, is over:
-      // sequences may converge without end
-      1e-13;
+  // approach slower than this, relative to the fastest the impact's energy allows, is over:
+  // sequences may converge without end
+  double at_rest = 1e-13;
   bool keep_paths = true;  // keep the path of each single impact for the judge
 };
 

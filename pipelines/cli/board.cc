@@ -66,8 +66,8 @@ Board MakeBoard(const BoardArguments& arguments) {
         fmt::format("--square-m: found {}, allowed a length above 0", arguments.square));
   board.pitch = arguments.square;
   if (board.kind == BoardKind::kCharuco) {
+    // whole micrometres, to be typed again
     board.marker_side =
-        // whole micrometres, to be typed again
         arguments.marker > 0 ? arguments.marker : std::round(0.75e6 * board.pitch) / 1e6;
     board.dictionary = arguments.dictionary;
     board.legacy = arguments.legacy;

@@ -131,7 +131,7 @@ int RunCalibrate(const CalibrateArguments& arguments) {
     } catch (const std::runtime_error& error) {
       // What a format cannot hold is asked for by the call; a file that cannot be written is not.
       failure = std::max(failure,
-                         dynamic_cast<const OutputError*>(&error) != nullptr ? kUnusable : kUsage);
+                         dynamic_cast<const ConfigError*>(&error) != nullptr ? kUsage : kUnusable);
       failed.push_back(
           fmt::format("--export {}={}: {}", ToString(one.format), one.path.string(), error.what()));
     }

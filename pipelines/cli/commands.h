@@ -43,8 +43,9 @@ struct ImportArguments {
   double sd = 0.5;                    // of a point, where the file does not say [px]
 };
 
-// Each returns the exit code: 0 done, 1 a requirement is not met, 3 nothing usable. Errors are
-// thrown. `cancellation` ends a run that another thread or a signal handler cancels.
+// Each returns the exit code: 0 done, 1 a requirement is not met, 3 nothing usable or coefficients
+// withheld. Errors are thrown. `cancellation` ends a run that another thread or a signal handler
+// cancels.
 int RunCommand(const RunArguments& arguments, const Cancellation& cancellation);
 int ReconstructCommand(const RunArguments& arguments, const Cancellation& cancellation);
 int ImportCommand(const ImportArguments& arguments);

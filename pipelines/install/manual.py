@@ -8,7 +8,7 @@ import gzip, pathlib, re, subprocess, sys
 
 EXIT_STATUS = (("0", "done"), ("1", "a requirement of --require is not met"),
                ("2", "the command line or a configuration file is wrong"),
-               ("3", "nothing in the input can be used, or output cannot be written"),
+               ("3", "nothing in the input can be used, coefficients are withheld, or output cannot be written"),
                ("4", "internal error"), ("130", "interrupted"))
 FILES = (("/usr/share/impactlab/data", "sample recordings, experiment files of public data sets, scenarios, maps, plans, "
           "systems and tables of the literature; the commands shown under Examples run in a copy of this folder's parent"),

@@ -89,7 +89,7 @@ void CheckPlanarRow(PlanarTable& table, const PlanarRow& row) {
   const auto label = ReadCaseLabel(row.case_label);
   const std::string mode = ModeOf(row.mode_label);
   if (row.ours.empty()) {
-    // PlanarPrediction once for an experiment, with what was measured.
+    // Said once for an experiment, with what was measured.
     if (label && !mode.empty() && mode != ModeOf(label->path_case))
       add("label", "mode_printed", row.mode_label, ModeOf(label->path_case), "", 0,
           fmt::format("case {} is {}, the label reads \"{}\"", row.case_label,

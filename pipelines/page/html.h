@@ -1,5 +1,5 @@
 #pragma once
-// Small pieces of HTML for the report: escaping, numbers with their uncertainty, tables and
+// Small pieces of HTML of the pages: escaping, numbers with their uncertainty, tables and
 // interval charts.
 
 #include <limits>

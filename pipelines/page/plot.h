@@ -1,5 +1,5 @@
 #pragma once
-// Plots of the report as data. One description serves both renderers: the plotting library in the
+// Plots of the pages as data. One description serves both renderers: the plotting library in the
 // page and our own static SVG.
 
 #include <Eigen/Core>

@@ -26,10 +26,9 @@ namespace impactlab {
 struct PlanSetting {
   double slope = 0;   // of the surface, downhill along W_x [rad]
   double height = 0;  // by which the lowest point falls [m]
-  double lean =
-      // of the line from the vertex that strikes to the centre of mass (smooth bodies: of B_z) from
-      // the normal, downhill [rad]
-      0;
+  // of the line from the vertex that strikes to the centre of mass (smooth bodies: of B_z) from the
+  // normal, downhill [rad]
+  double lean = 0;
   double speed = 0;  // at the release, along the surface and downhill [m/s]
   double spin = 0;   // at the release, about -W_y [rad/s]
 };

@@ -14,6 +14,7 @@
 #include "data/math/rotation.h"
 #include "data/statistics/statistics.h"
 #include "pipelines/run/detail/stages.h"
+#include "pipelines/study/undecided_errors.h"
 
 namespace impactlab {
 namespace pipelines {
@@ -59,7 +60,7 @@ void AddLayoutFinding(const LayoutVerdict& layout, const std::string& whose, Aud
   Finding finding;
   finding.parameter = "layout_distance_m";
   finding.named = true;
-  const double half = NormalQuantile(0.975) * layout.sd;
+  const double half = kNormal95 * layout.sd;
   finding.estimate = {layout.furthest,        layout.sd, layout.furthest - half,
                       layout.furthest + half, true,      ""};
   finding.text = whose + layout.text + "; states and coefficients carry the error";
@@ -104,10 +105,10 @@ AnalysisPass AnalyseMotions(const Experiment& experiment, const Recordings& reco
 }
 
 // Fits, and studies of impacts and fits, where the verdict of the data lets coefficients stand.
-// `reduced` as in IdentifyImpacts.
+// `reduced` as in IdentifyImpacts; `audit`: of these impacts.
 void IdentifyAndStudy(const Experiment& experiment, const Recordings& recordings, bool reduced,
-                      const DataVerdict& verdict, const RunOptions& options,
-                      const RunContext& context, AnalysisPass* pass) {
+                      const AuditResult& audit, const DataVerdict& verdict,
+                      const RunOptions& options, const RunContext& context, AnalysisPass* pass) {
   if (!options.identify) return;
   Analysis& analysis = pass->analysis;
   if (verdict.withheld) {
@@ -121,6 +122,11 @@ void IdentifyAndStudy(const Experiment& experiment, const Recordings& recordings
                                                              reduced, options.validate, context);
   analysis.fit = std::move(impacts.fit);
   analysis.fit.verdict = verdict;
+  if (!experiment.second)
+    WidenByScale(analysis.events, experiment.body,
+                 CorrectedFloor(experiment.floor, analysis.correction),
+                 experiment.motion.flight.gravity_W, UndecidedScale(audit), experiment.identify,
+                 &analysis.fit);
   analysis.budget = std::move(impacts.budget);
   analysis.comparison = std::move(impacts.comparison);
   analysis.repeats = std::move(studies.repeats);
@@ -317,13 +323,15 @@ RunResult RunExperiment(const Experiment& declared, Recordings recordings,
     run.verdict = judge(&run.audit_corrected);
     // Coefficients as recorded are kept for comparison, under the verdict of the recorded data.
     const bool compared = force || !run.verdict.withheld;
-    IdentifyAndStudy(experiment, recordings, true, JudgeAudit(run.audit, nullptr, compared),
-                     options, context, &recorded);
-    IdentifyAndStudy(experiment, recordings, false, run.verdict, options, context, &corrected);
+    IdentifyAndStudy(experiment, recordings, true, run.audit,
+                     JudgeAudit(run.audit, nullptr, compared), options, context, &recorded);
+    IdentifyAndStudy(experiment, recordings, false, run.audit_corrected, run.verdict, options,
+                     context, &corrected);
     run.corrected = std::move(corrected.analysis);
   } else {
     run.verdict = judge(nullptr);
-    IdentifyAndStudy(experiment, recordings, false, run.verdict, options, context, &recorded);
+    IdentifyAndStudy(experiment, recordings, false, run.audit, run.verdict, options, context,
+                     &recorded);
   }
 
   if (markers != nullptr) run.image_poses = RecordedPoses(*markers, &recorded, context);

@@ -8,7 +8,7 @@
 
 #include "data/base/error.h"
 #include "data/files/atomic_file.h"
-#include "pipelines/study/inertia_open.h"
+#include "pipelines/study/undecided_errors.h"
 #include "pipelines/tables/event_columns.h"
 #include "reconstruction/pose/missing_attitude.h"
 
@@ -132,18 +132,55 @@ std::string WhyNotOneBody(const Experiment& e, const std::vector<ImpactEvent>& e
       verdict.reason, 100 * most);
 }
 
-// What the run that wrote the table found of its flights; empty where it found a rigid body.
-std::string NotRigidIn(const std::filesystem::path& events_csv) {
-  const auto audit = events_csv.parent_path() / "audit.json";
-  std::error_code error;
-  if (!std::filesystem::exists(audit, error)) return {};
-  const auto json = nlohmann::json::parse(ReadFile(audit), nullptr, false);
-  for (const char* pass : {"after_correction", "as_recorded"}) {
-    if (!json.is_object() || !json.contains(pass)) continue;
-    const auto& rigidity = json.at(pass).value("rigidity", nlohmann::json::object());
-    return rigidity.value("rigid", true) ? std::string() : rigidity.value("text", std::string());
+// What the run that wrote a table found of its flights.
+struct FlightsOfRun {
+  std::string not_rigid;  // why they are not those of a rigid body; empty where they are
+  std::vector<FrameCorrection> scale;  // as UndecidedScale
+};
+
+FlightsOfRun FlightsIn(const nlohmann::json& audit) {
+  AuditResult read;
+  for (const auto& finding : audit.value("findings", nlohmann::json::array())) {
+    Finding& one = read.findings.emplace_back();
+    one.parameter = finding.at("parameter");
+    one.named = finding.at("named");
   }
-  return {};
+  for (const auto& evidence : audit.value("evidence", nlohmann::json::array())) {
+    const auto& estimate = evidence.at("estimate");
+    if (!estimate.at("determined").get<bool>()) continue;
+    Evidence& one = read.evidence.emplace_back();
+    one.parameter = evidence.at("parameter");
+    one.source = evidence.at("source");
+    one.estimate.determined = true;
+    one.estimate.value = estimate.at("value");
+  }
+  FlightsOfRun out;
+  out.scale = UndecidedScale(read);
+  const auto rigidity = audit.value("rigidity", nlohmann::json::object());
+  if (!rigidity.value("rigid", true)) out.not_rigid = rigidity.value("text", std::string());
+  return out;
+}
+
+// By the audit of the run folder that the table lies in, of these impacts: after its correction
+// where there is one, but for those as recorded. Nothing where there is no audit; DataError for one
+// that no run writes.
+FlightsOfRun FlightsBeside(const std::filesystem::path& events_csv) {
+  std::filesystem::path folder = events_csv.parent_path();
+  const bool as_recorded = folder.filename() == "as_recorded";
+  if (as_recorded) folder = folder.parent_path();
+  const auto path = folder / "audit.json";
+  std::error_code error;
+  if (!std::filesystem::exists(path, error)) return {};
+  try {
+    const auto json = nlohmann::json::parse(ReadFile(path));
+    const bool corrected = !as_recorded && json.contains("after_correction");
+    return FlightsIn(json.at(corrected ? "after_correction" : "as_recorded"));
+  } catch (const nlohmann::json::exception& fault) {
+    throw DataError(
+        fmt::format("{}: found {}, allowed the audit of the run that wrote {}; run again, or move "
+                    "the table out of the folder",
+                    path.string(), fault.what(), events_csv.filename().string()));
+  }
 }
 
 }  // namespace
@@ -196,7 +233,9 @@ JudgedStates JudgeStates(const Experiment& e, const TableStates& states, bool fo
     if (!states.table.of_run)
       out.inertia = UndecidedInertia(out.corrected ? *out.corrected : *out.recorded);
   }
-  const std::string not_rigid = states.table.of_run ? NotRigidIn(states.path) : std::string();
+  const FlightsOfRun flights = states.table.of_run ? FlightsBeside(states.path) : FlightsOfRun();
+  if (!e.second) out.scale = flights.scale;
+  const std::string& not_rigid = flights.not_rigid;
   if (!not_rigid.empty()) out.verdict = DoesNotClose(not_rigid, force);
   if (not_rigid.empty() && !out.verdict.verdict.starts_with("closes")) {
     out.causes = FindStateCauses(e, states);
@@ -217,6 +256,8 @@ FitResult FitStates(const Experiment& experiment, const JudgedStates& judged,
   FitResult fit = FitAll(experiment, judged.events, context, judged.verdict);
   WidenByInertia(judged.events, experiment.body, judged.floor, experiment.motion.flight.gravity_W,
                  judged.inertia, experiment.identify, &fit);
+  WidenByScale(judged.events, experiment.body, judged.floor, experiment.motion.flight.gravity_W,
+               judged.scale, experiment.identify, &fit);
   return fit;
 }
 

@@ -45,6 +45,8 @@ struct JudgedStates {
   // that momentum finds, over the inertia declared, where nothing else tells lengths and clock from
   // it; the flights of a run do
   double inertia = 1;
+  // errors of which the run that wrote the table could not tell which it has
+  std::vector<FrameCorrection> scale;
 };
 
 /// The audit of a run without flights and rests. States of a run are not corrected again, and where
@@ -52,7 +54,8 @@ struct JudgedStates {
 JudgedStates JudgeStates(const Experiment& experiment, const TableStates& states, bool force);
 
 /// Fits of all laws of the experiment to the judged states, as FitAll; where momentum leaves open
-/// whether the declared inertia is right, intervals hold what that changes.
+/// whether the declared inertia is right, or flights which of lengths and clock is wrong, intervals
+/// hold what that changes.
 FitResult FitStates(const Experiment& experiment, const JudgedStates& judged,
                     const RunContext& context = {});
 

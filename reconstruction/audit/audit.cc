@@ -239,14 +239,13 @@ std::vector<const ImpactEvent*> SingleContacts(const AuditInput& input, const Er
 void JudgeInertia(const AuditInput& input, const ErrorLayout& layout,
                   const Explanation& explanation, AuditResult& result) {
   const Body& body = *input.body;
-  const auto size = [&](const Body& b) { return MeanInertia(b); };
-  const double given = size(body);
+  const double given = MeanInertia(body);
   const std::string word = body.planar ? "inertia about y" : "mean inertia";
   const char* unit = body.mass_known ? "kg m^2" : "m^2 (per kg)";
   std::string note = fmt::format("{}: given {:.4g}", word, given);
   double solid = 0;
   try {
-    if (const std::optional<Body> uniform = UniformSolid(body)) solid = size(*uniform);
+    if (const std::optional<Body> uniform = UniformSolid(body)) solid = MeanInertia(*uniform);
   } catch (const ConfigError&) {
     solid = 0;  // a shape that makes no solid has no inertia of its own
   }

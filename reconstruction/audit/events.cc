@@ -64,9 +64,8 @@ Estimate MakeEstimate(double value, double sd) {
     return Undetermined("no finite value");
   estimate.value = value;
   estimate.sd = sd;
-  const double k = NormalQuantile(0.975);
-  estimate.lower95 = value - k * sd;
-  estimate.upper95 = value + k * sd;
+  estimate.lower95 = value - kNormal95 * sd;
+  estimate.upper95 = value + kNormal95 * sd;
   estimate.determined = true;
   return estimate;
 }

@@ -76,8 +76,7 @@ RigidityVerdict JudgeRigidity(std::span<const FlightArc> arcs, const Body& body,
   const double inertia = MeanInertia(body);
   const Matrix3d weight =
       body.planar ? Matrix3d(Matrix3d::Identity()) : Matrix3d(body.inertia_B / inertia);
-  const double gyration = std::sqrt(inertia / body.mass);
-  const double least = kLeastSpin * std::sqrt(gravity_W.norm() / gyration);
+  const double least = kLeastSpin * std::sqrt(gravity_W.norm() / RadiusOfGyration(body));
   std::vector<double> shares;
   for (const FlightArc& arc : arcs) {
     if (!IsMeasured(arc)) continue;

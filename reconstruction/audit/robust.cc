@@ -230,7 +230,7 @@ double InformationFactor(const RobustProblem& problem, const VectorXd& r, double
   const double scale =
       slope > 0 ? slope * slope / (mean_weight * std::max(psi2, 1e-12 * problem.groups)) : 1e-3;
   // Few rows know their own scatter badly: intervals widen as those of a Student-t.
-  const double few = NormalQuantile(0.975) / StudentQuantile(0.975, fit->dof);
+  const double few = kNormal95 / StudentQuantile(0.975, fit->dof);
   return scale * few * few * fit->dof / (problem.groups * problem.rows);
 }
 

@@ -9,8 +9,8 @@
 // both inverse masses at the contact (Stronge, Impact Mechanics, 2000, ch. 4): with P common, J on
 // body 1 and -J on body 2,
 //
-//     v_rel = v_1 + omega_1 x r_1 - (v_2 + omega_2 x r_2),    v_rel_plus = v_rel_minus + (A_1 +
-//     A_2) J,
+//     v_rel = v_1 + omega_1 x r_1 - (v_2 + omega_2 x r_2),
+//     v_rel_plus = v_rel_minus + (A_1 + A_2) J,
 //
 // A_2 = (u x r)(u x r)^T / I_u for a body on an axis u, r from the axis, I_u about it. The event is
 // given in the frame that moves evenly with body 2's contact point just before the impact and turns

@@ -28,11 +28,6 @@ double Reach(const Body& body) {
   return reach;
 }
 
-double Gyration(const Body& body) {
-  const double inertia = MeanInertia(body);
-  return std::sqrt(inertia / body.mass);
-}
-
 class FlightFinder {
  public:
   FlightFinder(const FlightModel& model, const Plane& floor, const MotionFitOptions& options)
@@ -47,7 +42,7 @@ class FlightFinder {
       fall_[d] = (fall_W - options.flight.gravity_W)[recording_.planar && d == 1 ? 2 : d];
     for (int d = 0; d < 6; ++d) {
       tolerance_[d] = kAccelerationTolerance * std::max(gravity_, 1.0);
-      if (d >= n_position()) tolerance_[d] /= Gyration(body_);
+      if (d >= n_position()) tolerance_[d] /= RadiusOfGyration(body_);
     }
   }
 
@@ -87,8 +82,9 @@ class FlightFinder {
     // A few frames of a body at rest pass for the top of a small bounce: gravity has to be seen.
     if (gravity_ > 0 && !FallsVisibly(segment)) return StretchKind::kBlind;
     const double limit = kNotFlight * std::max(gravity_, 1.0);
-    const bool free = std::sqrt(linear) <= limit + 4 * std::sqrt(sd_linear) &&
-                      std::sqrt(angular) <= limit / Gyration(body_) + 4 * std::sqrt(sd_angular);
+    const bool free =
+        std::sqrt(linear) <= limit + 4 * std::sqrt(sd_linear) &&
+        std::sqrt(angular) <= limit / RadiusOfGyration(body_) + 4 * std::sqrt(sd_angular);
     return free ? StretchKind::kFlight : StretchKind::kForced;
   }
 

@@ -127,7 +127,7 @@ Signals LinearSignals(const PoseRecording& recording, const Body& body,
   signals.n_position = recording.planar ? 2 : 3;
   signals.t = recording.t;
   signals.y.resize(n);
-  const double mean_inertia = body.inertia_B.trace() / 3;
+  const double mean_inertia = MeanInertia(body);
   Vector3d turned = Vector3d::Zero();
   Vector3d drag_velocity = Vector3d::Zero(), drag = Vector3d::Zero(), velocity = Vector3d::Zero();
   const double t_middle = n > 0 ? 0.5 * (recording.t.front() + recording.t.back()) : 0;

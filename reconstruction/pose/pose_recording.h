@@ -37,14 +37,14 @@ PoseRecording ReadPoses(const std::filesystem::path& path, const PoseColumns& co
 
 // What is wrong between the frame a recording claims and the body: recorded = error applied to
 // truth, in the order
-//   R = R_true * ExpSO3(rotation_offset_B), p = p_true - R_true * com_offset_B   (planar: theta =
-//   theta_true + theta_offset) mirror (planar: x -> -x; spatial, M = diag(1, -1, 1): p -> M p,
-//   attitudes as they are) and flip (planar: theta -> -theta) p -> length_scale * p, t ->
-//   clock_rate * t.
+//   R = R_true * ExpSO3(rotation_offset_B), p = p_true - R_true * com_offset_B
+//   (planar: theta = theta_true + theta_offset)
+//   mirror (planar: x -> -x; spatial, M = diag(1, -1, 1): p -> M p, attitudes as they are) and
+//   flip (planar: theta -> -theta)
+//   p -> length_scale * p, t -> clock_rate * t.
 struct FrameCorrection {
-  Eigen::Vector3d rotation_offset_B =
-      // R_recorded = R_true * ExpSO3(rotation_offset_B); planar: (0, -theta_offset, 0) [rad]
-      Eigen::Vector3d::Zero();
+  // R_recorded = R_true * ExpSO3(rotation_offset_B); planar: (0, -theta_offset, 0) [rad]
+  Eigen::Vector3d rotation_offset_B = Eigen::Vector3d::Zero();
   // true centre of mass as seen from the recorded origin, in the true B [m]
   Eigen::Vector3d com_offset_B = Eigen::Vector3d::Zero();
   double length_scale = 1;  // recorded length / true length

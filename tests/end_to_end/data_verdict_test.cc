@@ -188,11 +188,11 @@ TEST(DataVerdict, TwoLinksTakenForOneBodyWithholdThemAndNameNoErrorOfTheFrame) {
 }
 
 // Copies of the sample whose lengths and times are multiplied, the lengths of every recording a
-// little differently, as of a camera that was moved.
-void WriteScaled(const std::filesystem::path& folder, double length, double time) {
+// little differently by `spread`, as of a camera that was moved.
+void WriteScaled(const std::filesystem::path& folder, double length, double time, double spread) {
   for (int i = 1; i <= 24; ++i) {
     const std::string name = fmt::format("drop_{:04d}.csv", i);
-    const double own = length * (1 + 0.05 * std::sin(2.4 * i));
+    const double own = length * (1 + spread * std::sin(2.4 * i));
     std::string scaled;
     std::istringstream lines(ReadText(kVerdictSample / name));
     for (std::string line; std::getline(lines, line);) {
@@ -213,7 +213,7 @@ void WriteScaled(const std::filesystem::path& folder, double length, double time
 TEST(DataVerdict, TheScaleOfFreeFlightDoesNotDependOnWhatIsDeclared) {
   for (const auto& [length, time] : {std::pair(1.285, 1.0), std::pair(1.0, 0.88)}) {
     const ScratchFolder scratch("scale of flight");
-    WriteScaled(scratch.path() / "scaled", length, time);
+    WriteScaled(scratch.path() / "scaled", length, time, 0.05);
     std::vector<double> found;
     for (const double declared : {1.0, 1.12, 1.243}) {
       const auto file = ChangedSample(scratch.path(), "seed: 7", "seed: 8");
@@ -236,6 +236,46 @@ TEST(DataVerdict, TheScaleOfFreeFlightDoesNotDependOnWhatIsDeclared) {
       EXPECT_NEAR(scale, truth, 0.03) << length;
       EXPECT_NEAR(scale, found.front(), 0.005) << length;
     }
+  }
+}
+
+// Bodies that fall by another gravity than the one declared show that lengths, the clock or gravity
+// are off, and not which; coefficients differ by that.
+TEST(DataVerdict, IntervalsHoldWhatWrongLengthsAndAWrongClockGive) {
+  for (const auto& [length, time] :
+       {std::pair(1.15, 1.0), std::pair(0.9, 1.0), std::pair(1.0, 0.94), std::pair(1.0, 1.0)}) {
+    const ScratchFolder scratch("undecided scale");
+    WriteScaled(scratch.path() / "scaled", length, time, 0);
+    const auto file = ChangedSample(scratch.path(), "seed: 7", "seed: 8");
+    std::string text = ReadText(file);
+    const std::string pattern = (kVerdictSample / "drop_*.csv").string();
+    text.replace(text.find(pattern), pattern.size(),
+                 (scratch.path() / "scaled/drop_*.csv").string());
+    WriteText(file, text);
+    const std::string out = scratch.path() / "run", again = scratch.path() / "fit";
+    const ProcessResult run = RunProgram(
+        {"run", file.string(), "--out", out, "--no-report", "--bootstrap", "0"}, scratch.path());
+    ASSERT_EQ(run.code, 0) << run.err;
+    const FitResult fit = FitIn(out);
+    const LawFit& energetic = fit.fits.back();
+    ASSERT_EQ(energetic.law, "energetic");
+    EXPECT_LT(energetic.mu_k.lower95, 0.12) << length << " " << time;
+    EXPECT_GT(energetic.mu_k.upper95, 0.12) << length << " " << time;
+    EXPECT_LT(energetic.e.lower95, 0.45) << length << " " << time;
+    EXPECT_GT(energetic.e.upper95, 0.45) << length << " " << time;
+    EXPECT_LT(energetic.e.upper95 - energetic.e.lower95, length == 1 ? 0.03 : 0.12);
+    const bool open = energetic.e.reason.find("times as fast as gravity") != std::string::npos;
+    EXPECT_EQ(open, length != 1 || time != 1) << energetic.e.reason;
+    // The table of the run is of the same impacts.
+    ASSERT_EQ(
+        RunProgram({"identify", file.string(), "--events", out + "/events.csv", "--out", again},
+                   scratch.path())
+            .code,
+        0);
+    const FitResult read = FitIn(again);
+    EXPECT_NEAR(read.fits.back().e.lower95, energetic.e.lower95, 1e-6);
+    EXPECT_NEAR(read.fits.back().e.upper95, energetic.e.upper95, 1e-6);
+    EXPECT_EQ(read.fits.back().e.reason, energetic.e.reason);
   }
 }
 

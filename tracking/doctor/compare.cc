@@ -170,7 +170,7 @@ double Gain(const cv::Mat& a, const cv::Mat& b, const Fit& fit) {
     };
     gains.push_back(squares(smooth_b) / std::max(1e-6, squares(moved)));
   }
-  return gains.empty() ? 0 : Median(gains);
+  return MedianOrZero(gains);
 }
 
 }  // namespace

@@ -4,13 +4,13 @@
 // largest, unless said otherwise), both speeds being slopes of least-squares lines over `kArc` of
 // flight:
 //   lost frame, repeated frame, uneven stamps: the times that would be believed against the real
-//   ones (CostOfTimes). A step s of time in the
-//     middle of an arc T changes its slope by 1.5 s / T.
+//     ones (CostOfTimes). A step s of time in the middle of an arc T changes its slope by
+//     1.5 s / T.
 //   wrong rate: speeds change alike and their ratio does not, but g does: CostOfRate.
-//   rolling shutter: a body that moves by u pixels a second along the rows' direction is seen at t
-//   + y t_line, its speed by 1 + u t_line too
-//     small or large; before and after have opposite signs: (1 + e) u t_line. The scale is not
-//     known here: 0.5 m are taken for the height of the picture.
+//   rolling shutter: a body that moves by u pixels a second along the rows' direction is seen at
+//     t + y t_line, its speed by 1 + u t_line too small or large; before and after have opposite
+//     signs: (1 + e) u t_line. The scale is not known here: 0.5 m are taken for the height of the
+//     picture.
 //   exposure that changes with the light: its middle moves by half of the change.
 
 #include "tracking/doctor/doctor.h"

@@ -3,8 +3,8 @@
 // background of another, blurred by the lens and smeared by the motion during the exposure,
 // integrated over every pixel.
 //
-//   I(q) = background + slope . (q - c) + amplitude * (shape * Gauss(blur) * line of length
-//   |motion| * unit square)(q)
+//   I(q) = background + slope . (q - c)
+//          + amplitude * (shape * Gauss(blur) * line of length |motion| * unit square)(q)
 //
 // fitted to the grey values by weighted least squares, the weight of a pixel being the inverse of
 // its noise variance. Under that noise it reaches the Cramer-Rao bound; its covariance is the

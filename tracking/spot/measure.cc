@@ -348,8 +348,8 @@ void SpotMeasure::JudgeShape(const Piece& piece, const Axes& axes, double contra
   const double rows = piece.bottom - piece.top + 1;
   const double plateau = spot->flux / (std::numbers::pi * axes.major * axes.minor);
   shape->capped = spot->peak - 3 * sigma > 1.5 * plateau;
+  // pixels the noise takes below the threshold
   const double missed =
-      // pixels the noise takes below the threshold
       std::min(0.15, 0.5 * std::erfc((plateau - contrast) / (std::sqrt(2.0) * sigma)));
   const double allowed = (0.7 + 1.5 * sigma / std::max(contrast, sigma)) * rows +
                          (0.08 + 2 * missed) * piece.count +

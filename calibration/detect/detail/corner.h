@@ -2,8 +2,8 @@
 // One corner of a chessboard to a few hundredths of a pixel. Private to the room.
 //
 // Model of the picture about a corner: two blurred straight edges that cross,
-//   I(q) = m + g . (q - q0) + c E(n1 . (q - q0) / s) E(n2 . (q - q0) / s),   E(t) = erf(t / sqrt
-//   2),
+//   I(q) = m + g . (q - q0) + c E(n1 . (q - q0) / s) E(n2 . (q - q0) / s),
+//   E(t) = erf(t / sqrt 2),
 // fitted by least squares (Levenberg-Marquardt) in position q0, two directions, width s, level m,
 // its slope g and contrast c. A corner with blur is point symmetric whatever the shape of the
 // blur's symmetric kernel, so that a wrong profile causes no bias of the position; unlike the

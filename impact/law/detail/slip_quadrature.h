@@ -4,8 +4,8 @@
 // Along slip, with dJ_n = s dsigma, all quantities are smooth functions of sigma whose derivatives
 // at an end follow from Coulomb's law and momentum at that end. The two-point Hermite rule with
 // three derivatives,
-//   integral f = d/2 (f0 + f1) + 3 d^2/28 (f0' - f1') + d^3/84 (f0'' + f1'') + d^4/1680 (f0''' -
-//   f1'''),
+//   integral f = d/2 (f0 + f1) + 3 d^2/28 (f0' - f1') + d^3/84 (f0'' + f1'')
+//                + d^4/1680 (f0''' - f1'''),
 // is exact to degree 7; its remainder is d^9 f^(8) / 25401600. The length d of a piece in sigma is
 // what makes the rule return its J_n.
 

@@ -7,8 +7,8 @@
 //
 //   0 <= lambda_n  perpendicular to  a_n >= 0
 //   slipping (v_t != 0):  lambda_t = -mu_k lambda_n v_t / |v_t|
-//   at rest (v_t = 0):    a_t = 0 and |lambda_t| <= mu_s lambda_n, or lambda_t = -mu_k lambda_n a_t
-//   / |a_t|
+//   at rest (v_t = 0):    a_t = 0 and |lambda_t| <= mu_s lambda_n, or
+//                         lambda_t = -mu_k lambda_n a_t / |a_t|
 //
 // Redundant contacts share normal forces as equal springs do (least norm), which is a rule of
 // selection: rigid bodies do not say. Where a slipping contact asks for no finite force (Painleve,

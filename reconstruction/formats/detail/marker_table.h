@@ -1,5 +1,5 @@
 #pragma once
-// Readers and writers of the single formats. Private to marker_files*.cc.
+// Readers and writers of the single formats, which reconstruction/formats/marker_files.h joins.
 
 #include <filesystem>
 #include <string>

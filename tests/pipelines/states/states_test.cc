@@ -330,6 +330,51 @@ TEST_F(States, StatesOfARunAreNotCorrectedTwiceAndKeepItsVerdict) {
   const JudgedStates judged = JudgeStates(experiment_, states, false);
   EXPECT_TRUE(judged.verdict.withheld);
   EXPECT_EQ(judged.verdict.reason, "not one rigid body");
+  for (const char* broken : {"{", "[1]", "{\"as_recorded\": {\"rigidity\": {\"rigid\": 7}}}",
+                             "{\"as_recorded\": {\"findings\": [{\"named\": false}]}}"}) {
+    WriteText(folder_ / "run/audit.json", broken);
+    try {
+      JudgeStates(experiment_, states, false);
+      ADD_FAILURE() << broken;
+    } catch (const DataError& fault) {
+      EXPECT_THAT(fault.what(), AllOf(HasSubstr("audit.json: found"), HasSubstr("run again")));
+    }
+  }
+}
+
+// Lengths or clock that a run could not tell apart are open to its table as well, in the folder of
+// what was recorded, too.
+TEST_F(States, WhatTheFlightsOfARunLeaveOpenIsOpenToItsTables) {
+  const std::string evidence =
+      "\"evidence\": [{\"parameter\": \"length_scale\", \"source\": \"free_flight\", "
+      "\"estimate\": {\"value\": 1.21, \"determined\": true}}]";
+  std::filesystem::create_directories(folder_ / "run/as_recorded");
+  WriteEvents(folder_ / "run", set_.events);
+  WriteEvents(folder_ / "run/as_recorded", set_.events);
+  WriteText(folder_ / "run/audit.json",
+            "{\"as_recorded\": {\"findings\": [{\"parameter\": \"clock_rate|length_scale\", "
+            "\"named\": false}], " +
+                evidence +
+                "}, \"after_correction\": {\"findings\": "
+                "[{\"parameter\": \"length_scale\", \"named\": false}], " +
+                evidence + "}}");
+  const JudgedStates corrected =
+      JudgeStates(experiment_, LoadStates(experiment_, folder_ / "run/events.csv"), false);
+  ASSERT_EQ(corrected.scale.size(), 1u);
+  EXPECT_EQ(corrected.scale[0].length_scale, 1.21);
+  const JudgedStates recorded = JudgeStates(
+      experiment_, LoadStates(experiment_, folder_ / "run/as_recorded/events.csv"), false);
+  ASSERT_EQ(recorded.scale.size(), 2u);
+  EXPECT_NEAR(recorded.scale[1].clock_rate, 1 / 1.1, 1e-12);
+  const FitResult fit = FitStates(experiment_, recorded),
+                  plain = FitAll(experiment_, recorded.events, {}, recorded.verdict);
+  // With a clock that is wrong nothing changes; with lengths that are, restitution does, one way.
+  const ParameterEstimate &e = fit.fits.back().e, &alone = plain.fits.back().e;
+  EXPECT_EQ(e.value, alone.value);
+  EXPECT_GT(e.upper95 - e.lower95, alone.upper95 - alone.lower95 + 0.01);
+  EXPECT_TRUE(std::abs(e.lower95 - alone.lower95) < 1e-4 ||
+              std::abs(e.upper95 - alone.upper95) < 1e-4);
+  EXPECT_THAT(e.reason, HasSubstr("1.21 times as fast as gravity"));
 }
 
 // Velocities 3 % too large: momentum finds another inertia, and cannot tell it from wrong lengths.

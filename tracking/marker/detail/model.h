@@ -8,9 +8,9 @@
 // outline. The kernel of Gauss and pixel is a product K(x) K(y) with a closed form, so that with F
 // the integral of K
 //
-//   C(q)     = - int F(x - X) K(y - Y) n_x dl            over the outline (X, Y) with the outer
-//   normal n dC/dp    =   int K(x - X) K(y - Y) (V_p . n) dl      V_p: how the outline moves with
-//   the parameter p dC/dblur = - blur int grad(K K) . n dl
+//   C(q)     = - int F(x - X) K(y - Y) n_x dl        over the outline (X, Y) with outer normal n
+//   dC/dp    =   int K(x - X) K(y - Y) (V_p . n) dl  V_p: how the outline moves with parameter p
+//   dC/dblur = - blur int grad(K K) . n dl
 //
 // On an ellipse in its angle the trapezoidal rule converges like the transform of the kernel falls,
 // faster than any power (Trefethen and Weideman, SIAM Review 56, 2014): a node every 1.35 blur is

@@ -1,6 +1,6 @@
 #pragma once
-// Coefficients of a body whose declared inertia angular momentum contradicts, while nothing decides
-// whether it, the lengths or the clock are off.
+// Coefficients of data that contradict what was declared of them, while nothing decides which of
+// several errors they have: intervals hold what every one of them would give.
 
 #include <vector>
 
@@ -14,6 +14,11 @@ namespace impactlab {
 /// second source names the cause; 1 otherwise.
 double UndecidedInertia(const AuditResult& audit);
 
+/// Errors of lengths and of the clock, each of which alone explains how fast bodies fall, where the
+/// audit finds a fall that is not that of gravity and no second source names the cause. Empty
+/// otherwise.
+std::vector<FrameCorrection> UndecidedScale(const AuditResult& audit);
+
 /// Widens intervals and standard deviations of the identified coefficients by what an inertia of
 /// `ratio` times the one declared changes of their values, to either side, since a wrong length or
 /// clock would change them otherwise; the reason says so. `fit` is of these events and this body,
@@ -21,5 +26,11 @@ double UndecidedInertia(const AuditResult& audit);
 void WidenByInertia(const std::vector<ImpactEvent>& events, const Body& body, const Plane& floor,
                     const Eigen::Vector3d& gravity_W, double ratio, const IdentifyOptions& options,
                     FitResult* fit);
+
+/// Widens them to what they would be after each of the corrections, with the width that they have;
+/// the rest as above.
+void WidenByScale(const std::vector<ImpactEvent>& events, const Body& body, const Plane& floor,
+                  const Eigen::Vector3d& gravity_W, const std::vector<FrameCorrection>& causes,
+                  const IdentifyOptions& options, FitResult* fit);
 
 }  // namespace impactlab
