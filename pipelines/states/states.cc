@@ -4,6 +4,7 @@
 
 #include <Eigen/Core>
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "data/base/error.h"
@@ -132,6 +133,44 @@ std::string WhyNotOneBody(const Experiment& e, const std::vector<ImpactEvent>& e
       verdict.reason, 100 * most);
 }
 
+// Whether the contact point still moves into the floor after the impact, by more than a tenth of
+// its approach and four standard deviations: that is the state of no body that has left it.
+bool StillApproaches(const ImpactEvent& e) {
+  constexpr double kShare = 0.1, kSure = 4;
+  const Vector3d n = e.contact.X_WF.linear().col(2), r = e.p_WP - e.X_WB.translation();
+  Eigen::Matrix<double, 1, kEventDim> by_state = Eigen::Matrix<double, 1, kEventDim>::Zero();
+  by_state.segment<3>(kVPlus) = n.transpose();
+  by_state.segment<3>(kOmegaPlus) = r.cross(n).transpose();
+  by_state.segment<3>(kLever) = n.cross(e.omega_plus).transpose();
+  const double sd = std::sqrt(std::max(0.0, (by_state * e.cov * by_state.transpose()).value()));
+  return e.v_plus_F.z() < -std::max(kShare * std::abs(e.contact.v_minus_F.z()), kSure * sd);
+}
+
+// Rejects accepted impacts that do so. Returns what is to be said where they are more than half of
+// all, which then stay as they are; empty elsewhere.
+std::string RejectStillApproaching(std::vector<ImpactEvent>* events) {
+  std::vector<ImpactEvent*> wrong;
+  std::size_t accepted = 0;
+  for (ImpactEvent& e : *events) {
+    if (!e.accepted || e.struck) continue;
+    ++accepted;
+    if (StillApproaches(e)) wrong.push_back(&e);
+  }
+  if (2 * wrong.size() > accepted)
+    return fmt::format(
+        "the contact point still moves into the floor after {} of {} impacts: the sign of v_plus "
+        "along the normal is wrong, or the states after were read during contact",
+        wrong.size(), accepted);
+  for (ImpactEvent* e : wrong) {
+    e->accepted = false;
+    e->reason = RejectReason::kRollingContact;
+    e->detail = fmt::format(
+        "normal velocity of the contact point after the impact {:.3g} m/s, allowed 0 or above",
+        e->v_plus_F.z());
+  }
+  return {};
+}
+
 // What the run that wrote a table found of its flights.
 struct FlightsOfRun {
   std::string not_rigid;  // why they are not those of a rigid body; empty where they are
@@ -247,6 +286,10 @@ JudgedStates JudgeStates(const Experiment& e, const TableStates& states, bool fo
     if (!apart.empty()) out.verdict = DoesNotClose(apart, force);
     for (const StateCause& cause : out.causes)
       out.verdict.reason += fmt::format("; it closes if {} ({})", cause.text, cause.cure);
+  }
+  if (!states.table.of_run && out.causes.empty() && !out.verdict.withheld) {
+    const std::string into = RejectStillApproaching(&out.events);
+    if (!into.empty()) out.verdict = DoesNotClose(into, force);
   }
   return out;
 }

@@ -121,7 +121,7 @@ std::string Sentence(const ClosureVerdict& v, const ClosureOptions& options) {
     return "whether angular momentum closes cannot be tested: no change of spin was measured";
   return fmt::format(
       "whether angular momentum closes cannot be tested: the noise of the spin is {:.0f} % of its "
-      "change; measured spins would test it",
+      "change; spins that are measured better, and in the right sense and column, would test it",
       100 * v.noise_share);
 }
 

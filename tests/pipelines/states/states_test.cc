@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <random>
@@ -199,6 +200,44 @@ TEST_F(States, LeversInMillimetresAndABodyThatFallsUpwardsAreNamed) {
   const JudgedStates down = Judge(WriteChanged("_z_m_per_s", -1));
   ASSERT_EQ(down.causes.size(), 1u);
   EXPECT_THAT(down.causes[0].text, HasSubstr("z points down"));
+}
+
+// Restitution of 0 would be read with confidence where the sign of a column is wrong.
+TEST_F(States, ABodyThatStillMovesIntoTheFloorAfterwardsHasNotLeftIt) {
+  const Body ball = MakeBall(0.03, 0.05, true);
+  experiment_.body = ball;
+  const auto table = [&](int wrong, double e) {
+    std::mt19937_64 random(5);
+    std::normal_distribution<double> normal;
+    std::string text =
+        "recording,impact,v_minus_x_m_per_s,v_minus_z_m_per_s,omega_minus_y_rad_per_s,"
+        "v_plus_x_m_per_s,v_plus_z_m_per_s,omega_plus_y_rad_per_s\n";
+    for (int k = 0; k < 12; ++k) {
+      const double fall = 1.5 + 0.05 * k, slip = 1 + 0.1 * k, J = 0.05 * (1 + e) * fall;
+      const double noise = 0.02 * normal(random);
+      text += fmt::format("toss {},0,{},{},0,{},{},{}\n", k, slip, -fall, slip - 0.2 * J / 0.05,
+                          (k < wrong ? -1 : 1) * (e * fall + noise),
+                          0.2 * J * 0.03 / ball.inertia_B(1, 1));
+    }
+    WriteText(folder_ / "states.csv", text);
+    return Judge(folder_ / "states.csv");
+  };
+  const JudgedStates all = table(12, 0.7);
+  EXPECT_TRUE(all.verdict.withheld);
+  EXPECT_THAT(all.verdict.reason, HasSubstr("still moves into the floor after 12 of 12 impacts"));
+  const JudgedStates some = table(4, 0.7);
+  EXPECT_EQ(std::count_if(some.events.begin(), some.events.end(),
+                          [](const ImpactEvent& event) { return event.accepted; }),
+            8);
+  EXPECT_THAT(some.events[0].detail, HasSubstr("after the impact"));
+  const ParameterEstimate e = FitStates(experiment_, some).fits.back().e;
+  EXPECT_LT(e.lower95, 0.7);
+  EXPECT_GT(e.upper95, 0.7);
+  // Plastic impacts are read a little to either side of rest.
+  const JudgedStates plastic = table(0, 0);
+  EXPECT_FALSE(plastic.verdict.withheld) << plastic.verdict.reason;
+  EXPECT_TRUE(std::all_of(plastic.events.begin(), plastic.events.end(),
+                          [](const ImpactEvent& event) { return event.accepted; }));
 }
 
 TEST_F(States, AnInertiaThatIsOffIsRefusedWithoutStandardDeviationsToo) {

@@ -166,7 +166,8 @@ TEST(Closure, NoiseThatCouldHideAResidualAndFewImpactsAreNotTested) {
   noisy.noise_spin = 10;
   const ClosureVerdict verdict = Judge(noisy, MakeSet(noisy, 21));
   EXPECT_EQ(verdict.closure, Closure::kNotTested) << verdict.text;
-  EXPECT_THAT(verdict.text, HasSubstr("measured spins would test it"));
+  EXPECT_THAT(verdict.text,
+              HasSubstr("measured better, and in the right sense and column, would test it"));
   Scene few;
   few.events = 2;
   EXPECT_EQ(Judge(few, MakeSet(few, 22)).closure, Closure::kNotTested);
