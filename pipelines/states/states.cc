@@ -252,6 +252,7 @@ JudgedStates JudgeStates(const Experiment& e, const TableStates& states, bool fo
   out.floor = states.floor;
   if (e.second || !states.table.attitudes) {
     out.verdict = JudgeImpacts(e, out.events, force);
+    if (!e.second && !states.table.of_run) out.inertia = UndecidedInertia(out.events, e.body);
   } else {
     AuditOptions options = e.audit;
     options.gravity_W = gravity_W;

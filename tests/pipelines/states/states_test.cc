@@ -240,6 +240,30 @@ TEST_F(States, ABodyThatStillMovesIntoTheFloorAfterwardsHasNotLeftIt) {
                           [](const ImpactEvent& event) { return event.accepted; }));
 }
 
+// Levers without an attitude tell the inertia of a body in a plane as well.
+TEST_F(States, LeversAloneShowAnInertiaThatIsOff) {
+  std::vector<Column> columns = OwnColumns();
+  columns.erase(columns.begin());
+  columns.push_back(Lever("r_x_m", 0, 1));
+  columns.push_back(Lever("r_z_m", 2, 1));
+  const auto path = Write(columns);
+  EXPECT_FALSE(LoadStates(experiment_, path).table.attitudes);
+  const JudgedStates right = Judge(path);
+  EXPECT_EQ(right.inertia, 1);
+  const ParameterEstimate truth = FitStates(experiment_, right).fits.back().e;
+  for (const double factor : {1.12, 0.9}) {
+    Experiment other = experiment_;
+    other.body.inertia_B *= factor;
+    const JudgedStates off = JudgeStates(other, LoadStates(other, path), false);
+    ASSERT_FALSE(off.verdict.withheld) << off.verdict.reason;
+    EXPECT_NEAR(off.inertia, 1 / factor, 0.03);
+    const ParameterEstimate e = FitStates(other, off).fits.back().e;
+    EXPECT_LT(e.lower95, truth.value) << factor;
+    EXPECT_GT(e.upper95, truth.value) << factor;
+    EXPECT_THAT(e.reason, HasSubstr("times the declared inertia"));
+  }
+}
+
 TEST_F(States, AnInertiaThatIsOffIsRefusedWithoutStandardDeviationsToo) {
   experiment_.body.inertia_B *= 3;
   EXPECT_EQ(Judge(Write(OwnColumns())).verdict.verdict, "does_not_close");
