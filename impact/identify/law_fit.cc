@@ -174,7 +174,6 @@ bool NewtonStep(const FitTask& task, FitPoint& best) {
     information += task.multiplicity[i] * weight * G.transpose() * inverse * G;
   }
   Eigen::Vector3d slope = Eigen::Vector3d::Zero();
-  const double held = CostHeld(task, x, best.log_s);
   for (Eigen::Index k = 0; k < 3; ++k) {
     const bool moves = (k < 2 || task.free_e_t) && information(k, k) > 0;
     if (moves) {
@@ -182,7 +181,7 @@ bool NewtonStep(const FitTask& task, FitPoint& best) {
       if (x[k] + h > highest[k]) h = -h;
       Eigen::Vector3d beside = x;
       beside[k] += h;
-      slope[k] = (CostHeld(task, beside, best.log_s) - held) / h;
+      slope[k] = (CostHeld(task, beside, best.log_s) - best.cost) / h;
     }
     const bool at_end = (x[k] <= 0 && slope[k] > 0) || (x[k] >= highest[k] && slope[k] < 0);
     if (moves && !at_end && std::isfinite(slope[k])) continue;

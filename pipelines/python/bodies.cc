@@ -65,25 +65,25 @@ py::dict ContactStates(const Body& body, const py::object& position, const py::o
 }
 
 py::dict EventArrays(const Events& events) {
-  const auto n = static_cast<py::ssize_t>(events.list.size());
+  const auto n = static_cast<py::ssize_t>(events.list().size());
   py::dict out;
   const auto texts = [&](const char* name, const auto& value) {
     std::vector<std::string> column;
-    for (const ImpactEvent& e : events.list) column.emplace_back(value(e));
+    for (const ImpactEvent& e : events.list()) column.emplace_back(value(e));
     out[name] = TextArray(column);
   };
   const auto rows = [&](const char* name, Shape shape, const auto& value) {
     shape.insert(shape.begin(), n);
     Doubles column = Zeros(shape);
     for (py::ssize_t i = 0; i < n; ++i)
-      SetRow(column, i, value(events.list[static_cast<std::size_t>(i)]));
+      SetRow(column, i, value(events.list()[static_cast<std::size_t>(i)]));
     out[name] = column;
   };
   const auto numbers = [&](const char* name, const auto& value) {
-    using Number = decltype(value(events.list[0]));
+    using Number = decltype(value(events.list()[0]));
     py::array_t<Number> column(n);
     for (py::ssize_t i = 0; i < n; ++i)
-      column.mutable_at(i) = value(events.list[static_cast<std::size_t>(i)]);
+      column.mutable_at(i) = value(events.list()[static_cast<std::size_t>(i)]);
     out[name] = column;
   };
   using E = const ImpactEvent&;
@@ -141,9 +141,9 @@ Events FromArrays(const Body& body, const py::object& v_minus, const py::object&
   const std::vector<int> active = pipelines::ActiveRows(body.planar);
   std::map<std::string, int> seen;
   Events out;
-  out.attitudes = body.shape == BodyShape::kBall || !quaternion.is_none();
-  out.places = !position.is_none();
-  out.floor = surface.plane, out.gravity_W = surface.gravity_W;
+  out.states.table.attitudes = body.shape == BodyShape::kBall || !quaternion.is_none();
+  out.states.table.places = !position.is_none();
+  out.states.floor = surface.plane, out.gravity_W = surface.gravity_W;
   for (py::ssize_t i = 0; i < n; ++i) {
     ImpactEvent e;
     e.planar = body.planar;
@@ -179,18 +179,18 @@ Events FromArrays(const Body& body, const py::object& v_minus, const py::object&
       e.detail = fmt::format("normal velocity of the contact point {:.3g} m/s, allowed below 0",
                              e.contact.v_minus_F.z());
     }
-    out.list.push_back(std::move(e));
+    out.list().push_back(std::move(e));
   }
   return out;
 }
 
 Events Select(const Events& events, const py::object& which) {
   const py::object numpy = py::module_::import("numpy");
-  const py::object places = numpy.attr("arange")(events.list.size()).attr("__getitem__")(which);
+  const py::object places = numpy.attr("arange")(events.list().size()).attr("__getitem__")(which);
   Events out = events;
-  out.list.clear();
+  out.list().clear();
   for (const py::handle& place : numpy.attr("atleast_1d")(places))
-    out.list.push_back(events.list[place.cast<std::size_t>()]);
+    out.list().push_back(events.list()[place.cast<std::size_t>()]);
   return out;
 }
 
@@ -201,7 +201,7 @@ py::object IdentifyEvents(const Events& events, const Body& body,
   Experiment experiment;
   experiment.body = body;
   experiment.seed = seed;
-  experiment.floor = events.floor;
+  experiment.floor = events.states.floor;
   experiment.motion.flight.gravity_W = events.gravity_W;
   experiment.laws.clear();
   for (const std::string& name : laws) {
@@ -240,33 +240,15 @@ Surface::Surface(const py::object& normal, double offset, const py::object& grav
 }
 
 py::object Identified(const Experiment& experiment, const Events& events, bool force) {
-  TableStates states;
-  states.path = events.path;
-  states.floor = events.floor;
-  states.table.events = events.list;
-  states.table.of_run = events.of_run;
-  states.table.attitudes = events.attitudes;
-  states.table.places = events.places;
   std::string fit, audit;
   {
     const Unlocked unlocked;
-    const JudgedStates judged = JudgeStates(experiment, states, force);
+    const JudgedStates judged = JudgeStates(experiment, events.states, force);
     fit = ToJson(FitStates(experiment, judged, {.cancellation = &unlocked.cancellation()}));
     audit = ToJson(judged);
   }
   py::object out = FromJson(fit);
   out["states_audit"] = FromJson(audit);
-  return out;
-}
-
-Events EventsOf(TableStates states, const Eigen::Vector3d& gravity_W) {
-  Events out;
-  out.list = std::move(states.table.events);
-  out.path = std::move(states.path);
-  out.of_run = states.table.of_run;
-  out.attitudes = states.table.attitudes;
-  out.places = states.table.places;
-  out.floor = states.floor, out.gravity_W = gravity_W;
   return out;
 }
 
@@ -381,15 +363,15 @@ sigma_angle_rad, accepted, reason, detail.)")
       .def(
           "write",
           [](const Events& events, const std::filesystem::path& folder) {
-            WriteEvents(folder, events.list);
+            WriteEvents(folder, events.list());
           },
           py::arg("folder"),
           "Writes events.csv and events_cov.csv (data/README.md). OSError where that cannot be.")
-      .def("__len__", [](const Events& events) { return events.list.size(); })
+      .def("__len__", [](const Events& events) { return events.list().size(); })
       .def("__getitem__", &Select, py::arg("which"))
       .def("__repr__", [](const Events& events) {
-        return fmt::format("<impactlab.Events: {}, {} accepted>", events.list.size(),
-                           std::count_if(events.list.begin(), events.list.end(),
+        return fmt::format("<impactlab.Events: {}, {} accepted>", events.list().size(),
+                           std::count_if(events.list().begin(), events.list().end(),
                                          [](const ImpactEvent& e) { return e.accepted; }));
       });
   module.def(
@@ -401,7 +383,7 @@ sigma_angle_rad, accepted, reason, detail.)")
         experiment.body = body;
         experiment.floor = surface.plane;
         experiment.motion.flight.gravity_W = surface.gravity_W;
-        return EventsOf(LoadStates(experiment, path), surface.gravity_W);
+        return Events{LoadStates(experiment, path), surface.gravity_W};
       },
       py::arg("path"), py::arg("body"), py::kw_only(), py::arg("normal") = up,
       py::arg("offset_m") = 0.0, py::arg("gravity_m_per_s2") = down,

@@ -2,7 +2,6 @@
 // What the parts of the module share of bodies and events.
 
 #include <Eigen/Core>
-#include <filesystem>
 #include <vector>
 
 #include "impact/body/body.h"
@@ -15,19 +14,13 @@ namespace impactlab::python {
 
 inline constexpr double kStandardGravity = 9.80665;  // [m/s^2]
 
+// Impacts, and what the audit needs to know of where they come from: of arrays an empty path.
 struct Events {
-  std::vector<ImpactEvent> list;
-  // what the audit needs to know of where they come from
-  std::filesystem::path path;  // empty: of arrays
-  bool of_run = false;         // written by this program: frame errors are taken out already
-  bool attitudes = false;      // stated, or the body needs none
-  bool places = false;         // of the centre, stated
-  Plane floor;
+  TableStates states;
   Eigen::Vector3d gravity_W = Eigen::Vector3d(0, 0, -kStandardGravity);
+  std::vector<ImpactEvent>& list() { return states.table.events; }
+  const std::vector<ImpactEvent>& list() const { return states.table.events; }
 };
-
-// Events of a table with what an experiment declares of it.
-Events EventsOf(TableStates states, const Eigen::Vector3d& gravity_W);
 
 // The struck plane and gravity, in W.
 struct Surface {

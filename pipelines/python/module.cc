@@ -86,7 +86,7 @@ void AddExperiments(py::module_& module) {
       .def(
           "load_events",
           [](const Experiment& e, const std::filesystem::path& path) {
-            return EventsOf(LoadStates(e, path), e.motion.flight.gravity_W);
+            return Events{LoadStates(e, path), e.motion.flight.gravity_W};
           },
           py::arg("path"),
           "Reads an events table of this body over this floor; what `correction` and `release` of "

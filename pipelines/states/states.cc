@@ -11,6 +11,7 @@
 #include "data/files/atomic_file.h"
 #include "pipelines/study/undecided_errors.h"
 #include "pipelines/tables/event_columns.h"
+#include "reconstruction/audit/lever_inertia.h"
 #include "reconstruction/pose/missing_attitude.h"
 
 namespace impactlab {
@@ -250,9 +251,11 @@ JudgedStates JudgeStates(const Experiment& e, const TableStates& states, bool fo
   JudgedStates out;
   out.events = states.table.events;
   out.floor = states.floor;
+  const std::string into =
+      states.table.of_run ? std::string() : RejectStillApproaching(&out.events);
   if (e.second || !states.table.attitudes) {
     out.verdict = JudgeImpacts(e, out.events, force);
-    if (!e.second && !states.table.of_run) out.inertia = UndecidedInertia(out.events, e.body);
+    if (!e.second && !states.table.of_run) out.inertia = InertiaByLevers(out.events, e.body);
   } else {
     AuditOptions options = e.audit;
     options.gravity_W = gravity_W;
@@ -288,10 +291,9 @@ JudgedStates JudgeStates(const Experiment& e, const TableStates& states, bool fo
     for (const StateCause& cause : out.causes)
       out.verdict.reason += fmt::format("; it closes if {} ({})", cause.text, cause.cure);
   }
-  if (!states.table.of_run && out.causes.empty() && !out.verdict.withheld) {
-    const std::string into = RejectStillApproaching(&out.events);
-    if (!into.empty()) out.verdict = DoesNotClose(into, force);
-  }
+  // A wrong unit or sense of another column, which was named then, moves contact points as well.
+  if (!into.empty() && out.causes.empty() && !out.verdict.withheld)
+    out.verdict = DoesNotClose(into, force);
   return out;
 }
 

@@ -36,8 +36,10 @@ struct StateCause {
 std::vector<StateCause> FindStateCauses(const Experiment& experiment, const TableStates& states);
 
 struct JudgedStates {
-  std::vector<ImpactEvent> events;  // with what the audit names and `audit.apply` allows corrected
-  Plane floor;                      // likewise
+  // with what the audit names and `audit.apply` allows corrected; those that still move into the
+  // floor afterwards are rejected
+  std::vector<ImpactEvent> events;
+  Plane floor;  // likewise
   // None of two bodies, and of states without an attitude, where momentum alone is judged.
   std::optional<AuditResult> recorded, corrected;
   DataVerdict verdict;

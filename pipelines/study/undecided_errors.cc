@@ -66,52 +66,6 @@ double UndecidedInertia(const AuditResult& audit) {
   return 1;
 }
 
-double UndecidedInertia(const std::vector<ImpactEvent>& events, const Body& body) {
-  constexpr std::size_t kFewest = 8;
-  constexpr double kSure = 3.5;  // standard deviations
-  if (!body.planar && body.shape != BodyShape::kBall) return 1;
-  // Changes of spin, as measured and as impulse and lever give them.
-  struct Change {
-    Eigen::Vector3d measured, given;
-  };
-  std::vector<Change> changes;
-  for (const ImpactEvent& e : events) {
-    if (!e.accepted) continue;
-    const Eigen::Vector3d r = e.p_WP - e.X_WB.translation();
-    changes.push_back({e.omega_plus - e.omega_minus,
-                       body.mass / MeanInertia(body) * r.cross(e.v_plus - e.v_minus)});
-    if (!changes.back().measured.allFinite() || !changes.back().given.allFinite())
-      changes.pop_back();
-  }
-  if (changes.size() < kFewest) return 1;
-  // The factor of one on the other; a second time without the worst tenth.
-  double by_given = 1, by_measured = 1, sd = 0;
-  for (const bool trimmed : {false, true}) {
-    if (trimmed) {
-      const auto misfit = [&](const Change& c) {
-        return (c.measured - by_given * c.given).squaredNorm();
-      };
-      std::sort(changes.begin(), changes.end(),
-                [&](const Change& a, const Change& b) { return misfit(a) < misfit(b); });
-      changes.resize(changes.size() - changes.size() / 10);
-    }
-    double given = 0, product = 0, measured = 0;
-    for (const Change& c : changes) {
-      given += c.given.squaredNorm();
-      product += c.given.dot(c.measured);
-      measured += c.measured.squaredNorm();
-    }
-    if (!(given > 0) || !(product > 0)) return 1;
-    by_given = product / given;
-    by_measured = measured / product;
-    const double dof = static_cast<double>(changes.size() * (body.planar ? 1 : 3) - 1);
-    sd = std::sqrt(std::max(0.0, measured - by_given * product) / dof / given);
-  }
-  // Noise of what is given draws the one down, noise of what is measured the other up.
-  const bool off = by_given > 1 + kSure * sd || by_measured < 1 - kSure * sd;
-  return off ? 1 / std::sqrt(by_given * by_measured) : 1;
-}
-
 std::vector<FrameCorrection> UndecidedScale(const AuditResult& audit) {
   bool length = false, clock = false;
   for (const Finding& finding : audit.findings) {

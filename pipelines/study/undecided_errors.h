@@ -14,10 +14,6 @@ namespace impactlab {
 /// second source names the cause; 1 otherwise.
 double UndecidedInertia(const AuditResult& audit);
 
-/// The same of accepted impacts whose attitudes are not known, by their levers: of bodies in a
-/// plane and of balls, which need no attitude. 1 where fewer than eight impacts tell it.
-double UndecidedInertia(const std::vector<ImpactEvent>& events, const Body& body);
-
 /// Errors of lengths and of the clock, each of which alone explains how fast bodies fall, where the
 /// audit finds a fall that is not that of gravity and no second source names the cause. Empty
 /// otherwise.
