@@ -351,6 +351,7 @@ std::string FitResult::BriefReport() const {
   out += counts.empty() ? "\n" : fmt::format(" ({})\n", JoinNames(counts));
   if (!verdict.reason.empty()) out += verdict.reason + "\n";
   if (verdict.withheld) return out;
+  std::string said;
   for (const LawFit& fit : fits) {
     out += fmt::format("{} law, {} likelihood, {} degrees of freedom, log likelihood {:.6g}\n",
                        fit.law, fit.likelihood, fit.dof, fit.loglik);
@@ -359,7 +360,9 @@ std::string FitResult::BriefReport() const {
                          WithSd(parameter.value, parameter.sd), End(parameter.lower95),
                          End(parameter.upper95));
       if (!parameter.identifiable) out += "  not identifiable";
-      out += parameter.reason.empty() ? "\n" : fmt::format(" ({})\n", parameter.reason);
+      const std::string& reason = parameter.reason;
+      out += reason.empty() ? "\n" : fmt::format(" ({})\n", reason == said ? "as above" : reason);
+      if (!reason.empty()) said = reason;
     }
     out += fmt::format(
         "  scatter beyond noise: tangential {:.2g}, normal {:.2g}, couple {:.2g}{} (relative to "

@@ -9,6 +9,7 @@
 #include <numeric>
 
 #include "data/files/text.h"
+#include "pipelines/study/undecided_errors.h"
 
 namespace impactlab::pipelines {
 namespace {
@@ -129,8 +130,22 @@ std::string LawChoiceHtml(const ReportContext& context) {
   return text;
 }
 
+// Why intervals hold more than noise and scatter: errors that the flights leave open.
+std::string UndecidedScaleHtml(const ReportContext& context) {
+  const RunResult& run = context.run;
+  if (run.experiment.second ||
+      UndecidedScale(run.has_corrected ? run.audit_corrected : run.audit).empty())
+    return {};
+  for (const ParameterEstimate& p : ListParameters(*context.fit))
+    if (p.identifiable && !p.reason.empty())
+      return "<ul class=\"second limits\">\n<li>" + Capitalized(Typographic(p.reason)) +
+             ".</li>\n</ul>\n";
+  return {};
+}
+
 std::string LimitsHtml(const ReportContext& context) {
   if (!context.fit) return {};
+  if (std::string open = UndecidedScaleHtml(context); !open.empty()) return open;
   const int n = context.best.fit.n_events > 0 ? context.best.fit.n_events : context.n_accepted;
   std::string items;
   for (const ParameterEstimate& p : ListParameters(*context.fit)) {

@@ -139,14 +139,18 @@ void AddDiagnosis(const SetDiagnosis& diagnosis, std::string& out) {
 void AddFits(const FitResult& fit, std::string& out) {
   out += fmt::format("\n{:<10} {:<7} {:>8} {:>8} {:>9} {:>20}  {:>9}\n", "law", "", "value", "sd",
                      "sd noise", "95 % interval", "bootstrap");
+  std::string said;
   for (const LawFit& law : fit.fits) {
     const auto parameters = ListParameters(law);
     for (std::size_t i = 0; i < parameters.size(); ++i) {
       const ParameterEstimate& p = parameters[i];
-      out += fmt::format(
-          "{:<10} {:<7} {:>8} {:>8} {:>9} {:>20}  {:>9}  {}\n", i == 0 ? law.law : "", p.name,
-          NumberText(p.value), NumberText(p.sd), NumberText(p.sd_noise_only), IntervalText(p),
-          i < law.sd_bootstrap.size() ? NumberText(law.sd_bootstrap[i]) : "-", p.reason);
+      const bool again = !p.reason.empty() && p.reason == said;
+      if (!p.reason.empty()) said = p.reason;
+      out += fmt::format("{:<10} {:<7} {:>8} {:>8} {:>9} {:>20}  {:>9}  {}\n",
+                         i == 0 ? law.law : "", p.name, NumberText(p.value), NumberText(p.sd),
+                         NumberText(p.sd_noise_only), IntervalText(p),
+                         i < law.sd_bootstrap.size() ? NumberText(law.sd_bootstrap[i]) : "-",
+                         again ? "as above" : p.reason);
     }
   }
 }

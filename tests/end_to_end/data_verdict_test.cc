@@ -253,8 +253,8 @@ TEST(DataVerdict, IntervalsHoldWhatWrongLengthsAndAWrongClockGive) {
                  (scratch.path() / "scaled/drop_*.csv").string());
     WriteText(file, text);
     const std::string out = scratch.path() / "run", again = scratch.path() / "fit";
-    const ProcessResult run = RunProgram(
-        {"run", file.string(), "--out", out, "--no-report", "--bootstrap", "0"}, scratch.path());
+    const ProcessResult run =
+        RunProgram({"run", file.string(), "--out", out, "--bootstrap", "0"}, scratch.path());
     ASSERT_EQ(run.code, 0) << run.err;
     const FitResult fit = FitIn(out);
     const LawFit& energetic = fit.fits.back();
@@ -266,6 +266,11 @@ TEST(DataVerdict, IntervalsHoldWhatWrongLengthsAndAWrongClockGive) {
     EXPECT_LT(energetic.e.upper95 - energetic.e.lower95, length == 1 && time == 1 ? 0.03 : 0.12);
     const bool open = energetic.e.reason.find("times as fast as gravity") != std::string::npos;
     EXPECT_EQ(open, length != 1 || time != 1) << energetic.e.reason;
+    // More impacts would not help, and no page says so; the reason stands on the terminal once.
+    const std::string page = ReadText(out + "/report.html");
+    EXPECT_EQ(page.find("Half the interval") != std::string::npos, !open);
+    EXPECT_EQ(page.find("as fast as gravity") != std::string::npos, open);
+    if (open) EXPECT_EQ(run.out.find("as fast as gravity"), run.out.rfind("as fast as gravity"));
     // The table of the run is of the same impacts.
     ASSERT_EQ(
         RunProgram({"identify", file.string(), "--events", out + "/events.csv", "--out", again},
