@@ -72,6 +72,19 @@ std::string BudgetWords(const ErrorBudget& budget, const BudgetRow& row, const P
          DropsWords(p, std::sqrt(common / total) * p.sd, n);
 }
 
+// Why intervals hold more than noise and scatter: errors that the flights leave open.
+std::string UndecidedScaleHtml(const ReportContext& context) {
+  const RunResult& run = context.run;
+  if (run.experiment.second ||
+      UndecidedScale(run.has_corrected ? run.audit_corrected : run.audit).empty())
+    return {};
+  for (const ParameterEstimate& p : ListParameters(*context.fit))
+    if (p.identifiable && !p.reason.empty())
+      return "<ul class=\"second limits\">\n<li>" + Capitalized(Typographic(p.reason)) +
+             ".</li>\n</ul>\n";
+  return {};
+}
+
 }  // namespace
 
 const LawFit* FitOf(const ReportContext& context, const std::string& law) {
@@ -128,19 +141,6 @@ std::string LawChoiceHtml(const ReportContext& context) {
       Capitalized(LawPhrase(least)), Percent(error), Percent(own.by_plus),
       Significance(pair ? pair->family_error : std::nan("")));
   return text;
-}
-
-// Why intervals hold more than noise and scatter: errors that the flights leave open.
-std::string UndecidedScaleHtml(const ReportContext& context) {
-  const RunResult& run = context.run;
-  if (run.experiment.second ||
-      UndecidedScale(run.has_corrected ? run.audit_corrected : run.audit).empty())
-    return {};
-  for (const ParameterEstimate& p : ListParameters(*context.fit))
-    if (p.identifiable && !p.reason.empty())
-      return "<ul class=\"second limits\">\n<li>" + Capitalized(Typographic(p.reason)) +
-             ".</li>\n</ul>\n";
-  return {};
 }
 
 std::string LimitsHtml(const ReportContext& context) {
