@@ -19,7 +19,8 @@ struct ParameterEstimate {
   double lower95 = 0;  // profile-likelihood interval; one-sided at a bound
   double upper95 = std::numeric_limits<double>::infinity();
   bool identifiable = false;
-  // why not identifiable, or which side is open; empty otherwise. NaN and infinity are null in JSON
+  // why not identifiable, which side is open, or what else the interval holds; empty otherwise. NaN
+  // and infinity are null in JSON
   std::string reason;
 };
 
